@@ -1,0 +1,434 @@
+"""What an array library must tell polygrad (`Backend`), and the operations it then offers (`Kernels`).
+
+A backend is one small class. The methods without a body are the contract; the others have defaults
+written in functions of the array API standard, and a backend overrides them only to be faster or
+because its library departs from the standard.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from polygrad import dtypes, indexing
+from polygrad.device import Device
+from polygrad.errors import PrimitiveError, UnsupportedOperationError
+
+__all__ = ["Backend", "Capabilities", "KernelTable", "Kernels", "KnownGap"]
+
+Array = Any
+Kernel = Callable[..., Any]
+Guard = Callable[[], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a backend can do, as data: tests and the documentation read it, never a vendor's name.
+
+    Attributes
+    ----------
+    writeable
+        Arrays can be written in place.
+    sparse_keys
+        Integer-array and mask keys work in `x[key]` and `x[key] = v` as in NumPy.
+    checks_indices
+        An index out of range raises, without help.
+    data_dependent_shapes
+        `nonzero`, `unique_*` and masks work.
+    asynchronous
+        Calls may return before the device has finished.
+    deterministic_scatter
+        Adding to one place several times always sums in the same order.
+    subnormals
+        False where results below the smallest normal number become zero.
+    """
+
+    writeable: bool = True
+    sparse_keys: bool = True
+    checks_indices: bool = True
+    data_dependent_shapes: bool = True
+    asynchronous: bool = False
+    deterministic_scatter: bool = True
+    subnormals: bool = True
+
+
+@dataclass(frozen=True)
+class KnownGap:
+    """A fault of the library that the conformance suite expects to see, until the day it is gone."""
+
+    op: str
+    reason: str
+    url: str = ""
+    dtypes: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+
+
+@dataclass
+class KernelTable:
+    """Kernels registered for (operation, device, dtype), any of the last two left open."""
+
+    entries: dict[tuple[str, str | None, str | None], Kernel] = field(default_factory=dict)
+
+    def find(self, name: str, device: Device, dtype: dtypes.Dtype) -> Kernel | None:
+        """The most specific kernel: (op, device, dtype), (op, device), (op, dtype), (op)."""
+        for key in (
+            (name, device.name, dtype.name),
+            (name, device.name, None),
+            (name, None, dtype.name),
+            (name, None, None),
+        ):
+            if key in self.entries:
+                return self.entries[key]
+        return None
+
+
+# A primitive's own forward, by name; filled by polygrad.primitive as the op tables are read.
+FORWARDS: dict[str, Kernel] = {}
+
+
+class Backend(ABC):
+    """One array library. Instances are made once, when a device or an array of theirs is first met."""
+
+    name: ClassVar[str]
+    device_kinds: ClassVar[tuple[str, ...]]
+    capabilities: ClassVar[Capabilities] = Capabilities()
+    known_gaps: ClassVar[tuple[KnownGap, ...]] = ()
+    oom_errors: tuple[type[BaseException], ...] = (MemoryError,)
+    index_errors: tuple[type[BaseException], ...] = (IndexError,)
+
+    def __init__(self) -> None:
+        self.table = KernelTable()
+        self._spaces: dict[tuple[Device, dtypes.Dtype], Kernels] = {}
+
+    # ---- the contract -----------------------------------------------------------------------
+    @property
+    @abstractmethod
+    def array_types(self) -> tuple[type, ...]:
+        """The types of the library's arrays; results are of the first."""
+
+    @property
+    @abstractmethod
+    def xp(self) -> Any:
+        """The library's namespace, with the array API standard's names."""
+
+    @abstractmethod
+    def devices(self) -> list[Device]:
+        """The devices present, the default one first. Raises BackendBrokenError if none can be."""
+
+    @abstractmethod
+    def device_of(self, array: Array) -> Device:
+        """The device that holds `array`."""
+
+    @abstractmethod
+    def from_numpy(self, array: np.ndarray[Any, Any], device: Device) -> Array:
+        """A copy of `array` on `device` that shares no memory with it. The dtype is supported."""
+
+    @abstractmethod
+    def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
+        """`array` on the host; it may share memory where the device is the host."""
+
+    # ---- defaults ---------------------------------------------------------------------------
+    @classmethod
+    def problem(cls) -> str:
+        """Why the installed library cannot be used, or an empty string. Must not raise."""
+        return ""
+
+    def canonical_device(self, device: Device) -> Device | None:
+        """The present device that `device` names (`cuda` means `cuda:0`), or None."""
+        for found in self.devices():
+            if found == device or (not device.rest and found.kind == device.kind):
+                return found
+        return None
+
+    def native_device(self, device: Device) -> Any:
+        """What the library's `device=` arguments take for `device`."""
+        return device.name
+
+    def native_dtype(self, dtype: dtypes.Dtype) -> Any:
+        """What the library's `dtype=` arguments take for `dtype`."""
+        return dtype
+
+    def dtype_of(self, array: Array) -> dtypes.Dtype:
+        """The numpy.dtype of `array`."""
+        dtype: dtypes.Dtype = array.dtype
+        return dtype
+
+    def supports(self, dtype: dtypes.Dtype, device: Device) -> bool:
+        """Whether `device` holds and computes with `dtype`."""
+        del device
+        return dtype in dtypes.ALL
+
+    def coerce(self, value: Any, device: Device) -> Array:
+        """Make an array of a result that is not one: libraries return scalars for 0-d results."""
+        if isinstance(value, self.array_types):
+            return value
+        return self.from_numpy(np.asarray(value), device)
+
+    def astype(self, array: Array, dtype: dtypes.Dtype) -> Array:
+        """`array` with another dtype: a copy, or `array` itself if it has that dtype."""
+        return self.xp.astype(array, self.native_dtype(dtype), copy=False)
+
+    def copy(self, array: Array) -> Array:
+        """A copy that shares no memory."""
+        return self.xp.asarray(array, copy=True)
+
+    def transfer(self, array: Array, device: Device) -> Array:
+        """A copy of `array` on another device of this backend; through the host by default."""
+        return self.from_numpy(self.to_numpy(array), device)
+
+    def synchronize(self, device: Device) -> None:
+        """Wait until everything submitted to `device` has finished."""
+        del device
+
+    def guard(self, device: Device) -> Guard | None:
+        """A context manager to hold around every call for `device` (current device, lock), or None."""
+        del device
+        return None
+
+    def scalar(self, kernels: Kernels) -> Callable[[Any], Any] | None:
+        """What turns a Python number into an operand; None: numbers are operands themselves."""
+        del kernels
+        return None
+
+    def memory(self, device: Device) -> tuple[int, int] | None:
+        """(free, total) bytes of the device, or None where the library cannot say."""
+        del device
+        return None
+
+    # ---- views, writes, scatter: see polygrad.views -------------------------------------------
+    def unshared(self, holder: Any) -> bool:
+        """Whether `holder.array` is known to be seen by nobody else, so that it may be overwritten.
+
+        Called with the Tensor, never with the array, so that no reference is added on the way. The
+        answer must be no whenever it cannot be known.
+        """
+        del holder
+        return False
+
+    def getitem(self, array: Array, key: tuple[Any, ...]) -> Array:
+        """`array[key]`; `key` is normal: ints, slices, None, one Ellipsis, and this library's arrays."""
+        if self.capabilities.sparse_keys or indexing.is_basic(key):
+            return array[key]
+        return indexing.gather(self, array, key)
+
+    def set_at(self, array: Array, key: tuple[Any, ...], value: Any) -> Array:
+        """A copy of `array` with `copy[key] = value`; of equal places the last write stays."""
+        if not self.capabilities.writeable or not (
+            self.capabilities.sparse_keys or indexing.is_basic(key)
+        ):
+            return indexing.put(self, array, key, value)
+        array = self.copy(array)
+        array[key] = value
+        return array
+
+    def add_at(self, array: Array, key: tuple[Any, ...], value: Any) -> Array:
+        """A copy of `array` with `value` added at `key`, equal places summed; on the host by default."""
+        host = np.array(self.to_numpy(array))
+        np.add.at(host, indexing.on_host(self, key), self.to_numpy(value))
+        return self.from_numpy(host, self.device_of(array))
+
+    def strided_view(
+        self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...]
+    ) -> Array | None:
+        """A view of a C-ordered `array`; strides in elements. None: the library has no such views."""
+        del array, shape, strides
+        return None
+
+    # ---- kernels ----------------------------------------------------------------------------
+    def kernel(
+        self, name: str, *, device: str | None = None, dtype: str | None = None
+    ) -> Callable[[Kernel], Kernel]:
+        """Register a function as what serves operation `name`, here or on one device or dtype.
+
+        It takes the primitive's inputs and keywords as raw arrays; if its first parameter is called
+        `F`, the Kernels of the leading operand come first.
+        """
+
+        def register(function: Kernel) -> Kernel:
+            self.table.entries[name, device, dtype] = function
+            for kernels in self._spaces.values():
+                kernels.forget(name)
+            return function
+
+        return register
+
+    def kernels(self, device: Device, dtype: dtypes.Dtype) -> Kernels:
+        """The Kernels of (device, dtype), one object for each pair."""
+        try:
+            return self._spaces[device, dtype]
+        except KeyError:
+            return self._spaces.setdefault((device, dtype), Kernels(self, device, dtype))
+
+    def kernels_of(self, array: Array) -> Kernels:
+        """The Kernels of the device and dtype of `array`."""
+        return self.kernels(self.device_of(array), self.dtype_of(array))
+
+
+class Kernels:
+    """All operations on raw arrays of one (backend, device, dtype).
+
+    This is the namespace `F` that rules run on in an ordinary backward. An operation is resolved when
+    it is first used and is an attribute from then on.
+    """
+
+    def __init__(self, backend: Backend, device: Device, dtype: dtypes.Dtype) -> None:
+        self.backend, self.device, self.dtype = backend, device, dtype
+        self.xp = backend.xp
+        self.array_type = backend.array_types[0]
+        self.native_dtype = backend.native_dtype(dtype)
+        self.native_device = backend.native_device(device)
+        self.kind = dtypes.kind_of(dtype)
+        self.numeric = self.kind >= dtypes.INTEGER
+        self.inexact = self.kind >= dtypes.REAL
+        self.is_complex = self.kind == dtypes.COMPLEX
+        self.guard = backend.guard(device)
+        self.scalar = backend.scalar(self)
+        self._siblings: dict[Any, Kernels] = {self.native_dtype: self}
+
+    def __getattr__(self, name: str) -> Kernel:
+        """Resolve an operation and keep it as an attribute."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        kernel = self.resolve(name)
+        self.__dict__[name] = kernel
+        return kernel
+
+    def __repr__(self) -> str:
+        """Backend, device, dtype."""
+        return f"<Kernels {self.backend.name} {self.device} {self.dtype}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the place they stand for."""
+        from polygrad.registry import find_kernels  # noqa: PLC0415  only pickles need it
+
+        return find_kernels, (self.device.name, self.dtype.name)
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> Kernels:
+        """Kernels are never copied."""
+        return self
+
+    def forget(self, name: str) -> None:
+        """Resolve `name` anew when it is next used."""
+        self.__dict__.pop(name, None)
+
+    def resolve(self, name: str) -> Kernel:
+        """The function that serves `name`: see "Dispatch" in the design for the order.
+
+        Raises
+        ------
+        UnsupportedOperationError
+            Neither a kernel, nor a forward, nor the library serves `name` here.
+        """
+        found = self.backend.table.find(name, self.device, self.dtype)
+        found = found or FORWARDS.get(name) or getattr(self.xp, name, None)
+        if found is None:
+            raise UnsupportedOperationError(
+                f"no kernel for {name}",
+                f"backend {self.backend.name}, device {self.device}, dtype {self.dtype}",
+                f"register one with backend.kernel({name!r}), or move the data with .to(device)",
+            )
+        found = bind(found, self)
+        if self.guard is None:
+            return found
+        return _guarded(found, self.guard)
+
+    def origin(self, name: str) -> str:
+        """Where the function that serves `name` comes from, for `show_kernels`."""
+        if (found := self.backend.table.find(name, self.device, self.dtype)) is not None:
+            source = "kernel"
+        elif (found := FORWARDS.get(name)) is not None:
+            source = "forward"
+        elif (found := getattr(self.xp, name, None)) is not None:
+            source = "library"
+        else:
+            return "none"
+        module = getattr(found, "__module__", None) or "built in"
+        return f"{source} {module}.{getattr(found, '__qualname__', type(found).__name__)}"
+
+    def of(self, array: Array) -> Kernels:
+        """The Kernels of the dtype of `array`, which lives on this device."""
+        try:
+            return self._siblings[array.dtype]
+        except KeyError:
+            found = self.backend.kernels(self.device, self.backend.dtype_of(array))
+            return self._siblings.setdefault(array.dtype, found)
+
+    def with_dtype(self, dtype: dtypes.Dtype) -> Kernels:
+        """The Kernels of another dtype on this device."""
+        return self if dtype == self.dtype else self.backend.kernels(self.device, dtype)
+
+    def coerce(self, value: Any) -> Array:
+        """Make an array of this device of a result that is not one."""
+        return self.backend.coerce(value, self.device)
+
+    def cast(self, array: Array) -> Array:
+        """`array`, of this device, in this dtype."""
+        if array.dtype == self.native_dtype:
+            return array
+        return self.backend.astype(array, self.dtype)
+
+    def from_numpy(self, array: Any) -> Array:
+        """A copy of host data on this device, in this dtype."""
+        return self.backend.from_numpy(np.asarray(array, dtype=self.dtype), self.device)
+
+    def zeros(self, shape: tuple[int, ...]) -> Array:
+        """An array of zeros of this device and dtype."""
+        return self.full(shape, 0)
+
+    def ones(self, shape: tuple[int, ...]) -> Array:
+        """An array of ones of this device and dtype."""
+        return self.full(shape, 1)
+
+    def full(self, shape: tuple[int, ...], value: Any) -> Array:
+        """An array filled with a Python number, of this device and dtype."""
+        create = self.xp.zeros if type(value) is int and value == 0 else self.xp.full
+        args = (shape,) if create is self.xp.zeros else (shape, value)
+        options = {"dtype": self.native_dtype, "device": self.native_device}
+        if self.guard is None:
+            return create(*args, **options)
+        with self.guard():
+            return create(*args, **options)
+
+
+def bind(function: Kernel, kernels: Kernels) -> Kernel:
+    """Give a kernel the Kernels it asks for.
+
+    A first parameter called `F` receives them at each call; a function of `F` alone is a factory, called
+    once, and what it returns is the kernel.
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # built-in functions without a signature
+        return function
+    if not parameters or parameters[0] != "F":
+        return function
+    if len(parameters) == 1:
+        made: Kernel = function(kernels)
+        return made
+    return functools.partial(function, kernels)
+
+
+def _guarded(function: Kernel, guard: Guard) -> Kernel:
+    """Hold the backend's guard while `function` runs."""
+
+    @functools.wraps(function, updated=())
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        with guard():
+            return function(*args, **kwargs)
+
+    return inner
+
+
+def declare_forward(name: str, function: Kernel) -> None:
+    """Make `function` the forward of primitive `name` wherever no kernel is registered."""
+    if name in FORWARDS:
+        raise PrimitiveError(f"the primitive {name!r} has a forward already", name, "rename one")
+    FORWARDS[name] = function

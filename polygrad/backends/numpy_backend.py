@@ -1,0 +1,117 @@
+"""NumPy on the CPU: the default device, and the host of all others."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from typing import Any
+
+import numpy as np
+
+from polygrad import dtypes
+from polygrad.backend import Array, Backend
+from polygrad.device import Device
+
+CPU = Device("cpu")
+_BFLOAT16 = "bfloat16"
+
+
+class NumpyBackend(Backend):
+    """Arrays that can be written, and CPython's reference count to say whether anybody would notice."""
+
+    name = "numpy"
+    device_kinds = ("cpu",)
+
+    @property
+    def array_types(self) -> tuple[type, ...]:
+        """numpy.ndarray."""
+        return (np.ndarray,)
+
+    @property
+    def xp(self) -> Any:
+        """NumPy itself: since 2.1 it has the standard's names, at a quarter of a wrapper's cost."""
+        return np
+
+    def devices(self) -> list[Device]:
+        """The one device."""
+        return [CPU]
+
+    def device_of(self, array: Array) -> Device:
+        """The one device."""
+        return CPU
+
+    def from_numpy(self, array: Array, device: Device) -> Array:
+        """A copy."""
+        return np.array(array, subok=False, order="C")
+
+    def to_numpy(self, array: Array) -> Array:
+        """The array itself."""
+        return array
+
+    def coerce(self, value: Any, device: Device) -> Array:
+        """NumPy's 0-d results are scalars; subclasses become plain arrays."""
+        return np.asarray(value)
+
+    def astype(self, array: Array, dtype: dtypes.Dtype) -> Array:
+        """NumPy's own astype; a complex value loses its imaginary part without a warning."""
+        if array.dtype.kind == "c" and dtype.kind != "c":
+            array = array.real
+        return array.astype(dtype, copy=False)
+
+    def supports(self, dtype: dtypes.Dtype, device: Device) -> bool:
+        """Every dtype, and ml_dtypes' bfloat16."""
+        return dtype in dtypes.ALL or dtype.name == _BFLOAT16
+
+    def copy(self, array: Array) -> Array:
+        """A C-ordered copy."""
+        return np.array(array, order="C")
+
+    def add_at(self, array: Array, key: tuple[Any, ...], value: Any) -> Array:
+        """numpy.add.at on a copy."""
+        array = np.array(array, order="C")
+        np.add.at(array, key, value)
+        return array
+
+    def strided_view(
+        self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...]
+    ) -> Array:
+        """numpy.lib.stride_tricks.as_strided."""
+        size = array.itemsize
+        return np.lib.stride_tricks.as_strided(
+            array, shape, tuple(s * size for s in strides), writeable=False
+        )
+
+    def unshared(self, holder: Any) -> bool:
+        """One reference, memory of its own, writeable.
+
+        NumPy's views hold their owner, so its count sees them. Free-threaded builds cannot count.
+        """
+        if sys.getrefcount(holder.array) != _ALONE:
+            return False
+        flags = holder.array.flags
+        return bool(flags.owndata and flags.writeable)
+
+    def memory(self, device: Device) -> tuple[int, int] | None:
+        """Of the machine, where the operating system says."""
+        try:
+            page = os.sysconf("SC_PAGE_SIZE")
+            return page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES")
+        except (ValueError, OSError, AttributeError):
+            return None
+
+
+class _Holder:
+    __slots__ = ("array",)
+
+
+def _calibrate() -> int:
+    """The count that `sys.getrefcount(holder.array)` gives for an array nobody else refers to."""
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return -1
+    holder = _Holder()
+    holder.array = np.empty(1)
+    return sys.getrefcount(holder.array)
+
+
+_ALONE = _calibrate()

@@ -1,0 +1,319 @@
+"""The engine: reach, order, prune, sweep. No recursion anywhere.
+
+Rules are textbook formulas; `fit` is the one place that undoes broadcasting, projects complex to real
+and casts dtypes, so that a gradient has its operand's shape, dtype, device and realness.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from polygrad.backend import Kernels
+from polygrad.config import grad_mode, no_grad, recorder
+from polygrad.dtypes import COMPLEX, kind_of
+from polygrad.errors import GradientError
+from polygrad.tape import Edge, Node, Packed, Port
+from polygrad.tensor import Tensor, new_tensor, raw
+
+__all__ = ["fit", "run"]
+
+_seq = operator.attrgetter("seq")
+
+
+def fit(F: Any, g: Any, shape: tuple[int, ...], kernels: Kernels) -> Any:
+    """Make a cotangent fit its operand: the adjoint of broadcasting and of casting, in one place."""
+    if g.shape != shape:
+        lead = g.ndim - len(shape)
+        axes = tuple(range(lead)) + tuple(
+            i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1
+        )
+        if axes:
+            g = F.sum(g, axis=axes, keepdims=False)
+        if g.shape != shape:
+            g = F.reshape(g, shape=shape)
+    if isinstance(g, Tensor):
+        if g.kernels is not kernels:
+            if g.kernels.is_complex and not kernels.is_complex:
+                g = F.real(g)
+            g = F.astype(g, dtype=kernels.dtype)
+    elif g.dtype != kernels.native_dtype:
+        backend = kernels.backend
+        if not kernels.is_complex and kind_of(backend.dtype_of(g)) == COMPLEX:
+            g = kernels.backend.xp.real(g)
+        g = kernels.cast(g)
+    return g
+
+
+def _reach(outputs: Iterable[Tensor]) -> list[Node]:
+    """All nodes behind `outputs`, in the order of their creation, with an explicit stack."""
+    stack: list[Node] = []
+    seen: set[Any] = set()
+    for t in outputs:
+        e: Any = t.node
+        if type(e) is Port:
+            e = e.node
+        if e is not None and e not in seen:
+            seen.add(e)
+            stack.append(e)
+    while stack:
+        for e in stack.pop().edges:
+            if e is None:
+                continue
+            cls = type(e)
+            if cls is Port:
+                e = e.node  # noqa: PLW2901  type: ignore
+            elif cls is not Node:
+                continue
+            if e not in seen:
+                seen.add(e)
+                stack.append(e)
+    return sorted(seen, key=_seq)
+
+
+def _prune(order: list[Node], wanted: Iterable[Edge]) -> set[Any]:
+    """The edges that lead to `wanted`; the cotangents of all others are not needed."""
+    live: set[Any] = set(wanted)
+    for n in order:
+        if any(e is not None and e in live for e in n.edges):
+            live.add(n)
+            live.update(Port(n, i) for i in range(n.primitive.outputs) if n.outs is not None)
+    return live
+
+
+class _Sweep:
+    """The state of one backward pass."""
+
+    __slots__ = ("captured", "cot", "create_graph", "keep", "live", "retain", "zeros")
+
+    def __init__(self, *, create_graph: bool, retain: bool) -> None:
+        self.create_graph, self.retain = create_graph, retain
+        self.live: set[Any] | None = None
+        self.keep: set[Any] = set()
+        self.cot: dict[Any, Any] = {}
+        self.captured: dict[Any, Any] = {}
+        self.zeros: set[Any] = set()
+
+    def add(self, edge: Edge, g: Any) -> None:
+        """Accumulate a cotangent."""
+        cot = self.cot
+        cot[edge] = cot[edge] + g if edge in cot else g
+
+    def sweep(self, order: list[Node]) -> None:
+        """Newest first, hand each node's cotangent to its inputs, then free what it saved."""
+        cot, live, keep, zeros = self.cot, self.live, self.keep, self.zeros
+        plain = not self.create_graph and recorder.get() is None
+        retain = self.retain
+        pop = cot.pop
+        n = None
+        try:
+            while order:
+                n = order.pop()
+                p = n.primitive
+                F = n.kernels
+                saved = n.saved
+                if (
+                    not plain or n.outs is not None or n.hooks is not None or n.casts is not None
+                    or n in keep or p.joint or F.guard is not None or type(saved) is not tuple
+                ):  # fmt: skip
+                    self._general(n)
+                    continue
+                g = pop(n, None)
+                if g is None:
+                    if n in zeros:
+                        zeros.update(e for e in n.edges if e is not None)
+                    continue
+                dtype = F.native_dtype
+                for rule, e, shape in zip(p.rules, n.edges, n.shapes, strict=True):
+                    if e is None or (live is not None and e not in live):
+                        continue
+                    r = rule(g, F, saved)
+                    if r is None:
+                        zeros.add(e)
+                        continue
+                    if r.shape != shape or r.dtype is not dtype:
+                        r = fit(F, r, shape, F)  # type: ignore[arg-type]
+                    if e in cot:
+                        cot[e] = cot[e] + r
+                    else:
+                        cot[e] = r
+                if not retain:
+                    n.saved = None
+        except Exception as error:
+            if n is not None:
+                _annotate(error, n)
+            raise
+
+    def _cotangents(self, n: Node) -> list[Any] | None:
+        """The cotangent of each output of `n`, hooks applied; None if no output has any."""
+        ports: Sequence[Any] = (n,)
+        if n.outs is not None:
+            ports = tuple(Port(n, i) for i in range(len(n.outs)))
+        gs = [self.cot.pop(port, None) for port in ports]
+        if all(g is None for g in gs):
+            if any(port in self.zeros for port in ports):
+                self.zeros.update(e for e in n.edges if e is not None)
+            return None
+        if n.outs is not None:
+            for i, (shape, kernels) in enumerate(n.outs):
+                if gs[i] is None:
+                    gs[i] = kernels.zeros(shape)
+                    if self.create_graph:
+                        gs[i] = new_tensor(gs[i], kernels)
+        for hook in tuple(n.hooks or ()):
+            gs[hook.index] = self.hooked(hook.function, gs[hook.index], n.kernels)
+        for i, port in enumerate(ports):
+            if port in self.keep:
+                self.captured[port] = gs[i]
+        return gs
+
+    def hooked(self, function: Any, g: Any, kernels: Kernels) -> Any:
+        """What a hook makes of a cotangent."""
+        if g is None:
+            return None
+        given = g if self.create_graph else wrap(g, kernels)
+        made = function(given)
+        if made is None:
+            return g
+        if not isinstance(made, Tensor) or made.shape != given.shape:
+            raise GradientError(
+                "a hook returned something other than a gradient",
+                f"it was given shape {given.shape} and returned "
+                f"{getattr(made, 'shape', type(made).__name__)}",
+                "return None, or a Tensor of the same shape",
+            )
+        return made if self.create_graph else kernels.of(g).cast(raw(made))
+
+    def _general(self, n: Node) -> None:
+        """One node, with all that is rare: several outputs, hooks, casts, guards, create_graph."""
+        gs = self._cotangents(n)
+        if gs is None:
+            return
+        if n.saved is None:
+            raise GradientError(
+                "the values saved for backward were freed by an earlier backward",
+                f"operation {n.primitive.name}, input shapes {n.shapes}",
+                "pass retain_graph=True to the first backward or grad, or compute the loss again",
+            )
+        with n.kernels.guard() if n.kernels.guard is not None else nullcontext():
+            self._rules(n, gs)
+        if not self.retain:
+            n.saved = None
+
+    def _rules(self, n: Node, gs: list[Any]) -> None:
+        p, F, saved = n.primitive, n.kernels, n.saved
+        if type(saved) is Packed:
+            saved = saved.unpack()
+        if self.create_graph:
+            saved = p.revive(n, saved)
+            F = p.tensor_namespace  # type: ignore[attr-defined]
+        g = gs[0] if n.outs is None else tuple(gs)
+        live = self.live
+        wanted = [e is not None and (live is None or e in live) for e in n.edges]
+        results = p.backward(n, g, F, saved, wanted) if p.joint else None
+        for i, e in enumerate(n.edges):
+            if e is None or not wanted[i]:
+                continue
+            r = p.rules[i](g, F, saved) if results is None else results[i]
+            if r is None:
+                self.zeros.add(e)
+                continue
+            kernels = n.kernels if n.casts is None else n.casts[i]
+            r = fit(F, r, n.shapes[i], kernels)  # type: ignore[arg-type]
+            watcher = recorder.get()
+            if watcher is not None:
+                watcher.check(n, i, r)  # type: ignore[attr-defined]
+            self.add(e, r)
+
+
+def _annotate(error: BaseException, n: Node) -> None:
+    """Say where in the graph an error happened."""
+    note = f"in the backward of {n.primitive.name}, input shapes {n.shapes}"
+    if n.note:
+        note += f"; the forward call was:\n{n.note}"
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def wrap(g: Any, kernels: Kernels) -> Tensor:
+    """A cotangent as a Tensor of its own."""
+    if type(g) is not kernels.array_type:
+        g = kernels.coerce(g)
+    return new_tensor(g, kernels.of(g))
+
+
+def run(
+    outputs: Sequence[Tensor],
+    cotangents: Sequence[Any],
+    *,
+    inputs: Sequence[Tensor] | None = None,
+    retain_graph: bool = False,
+    create_graph: bool = False,
+) -> list[Any]:
+    """Differentiate `outputs`, each weighted by its cotangent (a raw array, or a Tensor with create_graph).
+
+    With `inputs`, return the cotangent of each (a Tensor, or None where no path leads to it, or
+    zeros where only constant functions do); without, add to `.grad` of every leaf reached.
+    """
+    state = _Sweep(create_graph=create_graph, retain=retain_graph or create_graph)
+    for t in (*outputs, *(inputs or ())):
+        raw(t)  # a stale view gets its value and its node
+    order = _reach(outputs)
+    targets = None if inputs is None else [x if x.node is None else x.node for x in inputs]
+    if targets is not None:
+        state.live = _prune(order, targets)
+        state.keep = set(targets)
+    for t, g in zip(outputs, cotangents, strict=True):
+        state.add(t if t.node is None else t.node, g)
+    token = grad_mode.set((recorder.get() or True) if create_graph else False)
+    try:
+        state.sweep(order)
+    finally:
+        grad_mode.reset(token)
+    if targets is not None:
+        return [_capture(state, x, e) for x, e in zip(inputs or (), targets, strict=True)]
+    for leaf, g in state.cot.items():
+        if isinstance(leaf, Tensor):
+            _accumulate(state, leaf, g)
+    for leaf in state.zeros - state.cot.keys():
+        if isinstance(leaf, Tensor):
+            _accumulate(state, leaf, leaf.kernels.zeros(raw(leaf).shape))
+    return []
+
+
+def _capture(state: _Sweep, x: Tensor, edge: Edge) -> Tensor | None:
+    """The cotangent that arrived at a requested input."""
+    if isinstance(edge, Tensor):
+        g = state.cot.get(edge)
+        if g is not None and x.hooks:
+            for hook in tuple(x.hooks):
+                g = state.hooked(hook.function, g, x.kernels)
+    else:
+        g = state.captured.get(edge)
+        if g is None:
+            g = state.cot.get(edge)
+    if g is None:
+        if edge in state.zeros:
+            return new_tensor(x.kernels.zeros(raw(x).shape), x.kernels)
+        return None
+    return g if state.create_graph and isinstance(g, Tensor) else wrap(g, x.kernels)
+
+
+def _accumulate(state: _Sweep, leaf: Tensor, g: Any) -> None:
+    """Add a cotangent to the `.grad` of a leaf: the same Tensor object, as PyTorch has it.
+
+    The array may be shared with another leaf's gradient, or with the user's: copy-on-write keeps
+    them apart.
+    """
+    for hook in tuple(leaf.hooks or ()):
+        g = state.hooked(hook.function, g, leaf.kernels)
+    t = g if isinstance(g, Tensor) else wrap(g, leaf.kernels)
+    if leaf.gradient is None:
+        leaf.gradient = t
+    elif state.create_graph:
+        leaf.gradient = leaf.gradient + t
+    else:
+        with no_grad():
+            leaf.gradient += t

@@ -1,0 +1,286 @@
+"""Primitives: a name, a forward in functions of the standard, one rule for each input.
+
+A rule's parameter names say what it needs, and exactly that is saved:
+
+====================  =========================================================
+`g`                   the cotangent (a tuple for several outputs)
+`F`                   the namespace it runs on: Kernels, or Tensor operations
+an input's name       that input's saved value
+`out`                 the saved output (a tuple for several)
+`<input>_shape`       only the shape: the array is not kept alive
+a keyword's name      the keyword's value
+`i`                   which input, for a primitive of a list of inputs
+====================  =========================================================
+
+A rule uses operators and functions of `F`, each of which is a primitive again. So the same rule
+runs on raw arrays, and on Tensors to be differentiated once more.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from polygrad.backend import declare_forward
+from polygrad.calls import make_call
+from polygrad.errors import GradientError, PrimitiveError
+from polygrad.tape import Node, Port
+from polygrad.tensor import Tensor, new_tensor, raw
+
+__all__ = ["CONSTANT", "PRIMITIVES", "Primitive", "Rule", "TensorOperations", "not_implemented"]
+
+Rule = Callable[..., Any]
+CompiledRule = Callable[[Any, Any, Any], Any]
+
+PRIMITIVES: dict[str, Primitive] = {}
+
+
+class TensorOperations:
+    """The namespace `F` of rules when they run on Tensors: every primitive by name."""
+
+    is_complex = True  # so that rules do not skip a conjugate; on real tensors it is the identity
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """The recorded call of a primitive."""
+        try:
+            call = PRIMITIVES[name].call
+        except KeyError:
+            raise PrimitiveError(
+                f"a rule uses F.{name}, which is no primitive",
+                "a rule that runs on Tensors",
+                "declare it, with rules, in polygrad/ops",
+            ) from None
+        self.__dict__[name] = call
+        return call
+
+
+def CONSTANT(g: Any) -> None:
+    """The rule of a function whose derivative is zero wherever it exists."""
+
+
+def not_implemented(why: str) -> Rule:
+    """A rule that raises when its gradient is asked for, and says why there is none."""
+
+    def rule(g: Any) -> Any:
+        raise GradientError("this gradient is not implemented", why, "detach() the input")
+
+    return rule
+
+
+class Primitive:
+    """What the tape records.
+
+    Parameters
+    ----------
+    name
+        The name kernels are registered under.
+    inputs
+        Names of the array inputs; with `variadic` one name, of a sequence.
+    vjp
+        A rule for each differentiable input; CONSTANT and `not_implemented(why)` are rules too. For
+        an input without one, asking for its gradient is an error.
+    forward
+        The function on raw arrays, called with inputs by position and keywords by name; if its first
+        parameter is `F`, it receives the Kernels. Omitted: the library's function of that name.
+    keywords
+        Keyword arguments and their defaults.
+    outputs
+        How many arrays it returns.
+    promotes
+        Inputs that are brought to one dtype first; all, if not given.
+    floating
+        Compute integers in the default floating dtype.
+    weak
+        Python numbers may reach the forward as they are; otherwise they become 0-d arrays.
+    elementwise
+        Inputs broadcast against each other; used to explain errors.
+    variadic
+        The one input is a sequence of arrays.
+    """
+
+    joint = False
+    tensor_namespace = TensorOperations()
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Sequence[str],
+        vjp: dict[str, Rule],
+        *,
+        forward: Callable[..., Any] | None = None,
+        keywords: dict[str, Any] | None = None,
+        outputs: int = 1,
+        promotes: Sequence[str] | None = None,
+        floating: bool = False,
+        weak: bool = False,
+        elementwise: bool = False,
+        variadic: bool = False,
+    ) -> None:
+        if name in PRIMITIVES:
+            raise PrimitiveError(f"there is a primitive {name!r} already", name, "choose another name")
+        self.name, self.inputs, self.outputs = name, tuple(inputs), outputs
+        self.keywords = dict(keywords or {})
+        self.promotes = self.inputs if promotes is None else tuple(promotes)
+        self.floating, self.weak, self.elementwise = floating, weak, elementwise
+        self.variadic = self.joint = variadic
+        self.vjp = dict(vjp)
+        self._check()
+        self.needs = self._needs()
+        self.rules = tuple(self._compile(i) for i in self.inputs)
+        self.revivals = tuple(
+            (k, None if n == "out" else self.inputs.index(n))
+            for k, n in enumerate(self.needs)
+            if n == "out" or n in self.inputs
+        )
+        if forward is not None:
+            declare_forward(name, forward)
+        PRIMITIVES[name] = self
+        self.call: Callable[..., Any] = make_call(self)
+
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        """Apply to Tensors, recorded if one of them requires grad."""
+        return self.call(*inputs, **keywords)
+
+    def __repr__(self) -> str:
+        """Name and inputs."""
+        return f"<Primitive {self.name}({', '.join(self.inputs)})>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by name."""
+        return PRIMITIVES.__getitem__, (self.name,)
+
+    # ---- declaration ------------------------------------------------------------------------
+    def legal_names(self) -> set[str]:
+        """What a rule's parameters may be called."""
+        names = {"g", "F", "out", *self.inputs, *self.keywords}
+        names.update(f"{i}_shape" for i in self.inputs)
+        return names | {"i"} if self.variadic else names
+
+    def _check(self) -> None:
+        legal = self.legal_names()
+        for wrt, rule in self.vjp.items():
+            if wrt not in self.inputs:
+                raise PrimitiveError(
+                    f"a rule for {wrt!r}, which is no input", f"primitive {self.name}",
+                    f"inputs: {', '.join(self.inputs)}",
+                )  # fmt: skip
+            unknown = set(inspect.signature(rule).parameters) - legal
+            if unknown:
+                raise PrimitiveError(
+                    f"the rule for {wrt!r} asks for unknown {sorted(unknown)}",
+                    f"primitive {self.name}",
+                    f"legal names: {', '.join(sorted(legal))}",
+                )
+
+    def rule_names(self, wrt: str) -> tuple[str, ...]:
+        """The parameter names of the rule for an input."""
+        rule = self.vjp.get(wrt)
+        return () if rule is None else tuple(inspect.signature(rule).parameters)
+
+    def _needs(self) -> tuple[str, ...]:
+        """The names whose values are saved, in a fixed order."""
+        order = ("out", *self.inputs, *(f"{i}_shape" for i in self.inputs), *self.keywords)
+        used = {n for i in self.inputs for n in self.rule_names(i)}
+        return tuple(n for n in order if n in used)
+
+    def _compile(self, wrt: str) -> CompiledRule:
+        """The rule as a function of (g, F, saved)."""
+        rule = self.vjp.get(wrt)
+        if rule is None:
+            rule = not_implemented(f"{self.name} has no rule for its input {wrt!r}")
+        place = {n: f"saved[{k}]" for k, n in enumerate(self.needs)}
+        place.update(g="g", F="F", i="i")
+        args = ", ".join(f"{n}={place[n]}" if n == "i" else place[n]
+                         for n in inspect.signature(rule).parameters)  # fmt: skip
+        signature = "g, F, saved, i" if self.variadic else "g, F, saved"
+        compiled: CompiledRule = eval(f"lambda {signature}: rule({args})", {"rule": rule})  # noqa: S307
+        return compiled
+
+    def saved_names(self, mask: int) -> set[str]:
+        """The names needed when the inputs whose bit is set in `mask` need a gradient."""
+        chosen = [i for k, i in enumerate(self.inputs) if mask >> k & 1 or self.variadic]
+        return {n for i in chosen for n in self.rule_names(i)} & set(self.needs)
+
+    # ---- the tape ---------------------------------------------------------------------------
+    def save(self, mask: int, arrays: Sequence[Any], out: Any, keywords: dict[str, Any]) -> Any:
+        """The values to save, None for those that no wanted gradient needs."""
+        wanted = self.saved_names(mask)
+        saved: list[Any] = []
+        for n in self.needs:
+            if n not in wanted:
+                saved.append(None)
+            elif n == "out":
+                saved.append(out)
+            elif n in self.keywords:
+                saved.append(keywords.get(n, self.keywords[n]))
+            elif self.variadic:
+                whole = n in self.inputs
+                saved.append(tuple(a if whole else _shape(a) for a in arrays))
+            elif n in self.inputs:
+                saved.append(arrays[self.inputs.index(n)])
+            else:
+                saved.append(_shape(arrays[self.inputs.index(n[: -len("_shape")])]))
+        return tuple(saved)
+
+    def backward(
+        self, node: Node, g: Any, F: Any, saved: Any, wanted: Sequence[bool]
+    ) -> list[Any]:
+        """The cotangents of a sequence of inputs."""
+        del node
+        rule: Any = self.rules[0]
+        return [rule(g, F, saved, i) if want else None for i, want in enumerate(wanted)]
+
+    def revive(self, node: Node, saved: Any) -> Any:
+        """Saved arrays as Tensors, re-attached to the edges they came from."""
+        values = list(saved)
+        for k, i in self.revivals:
+            if values[k] is None:
+                continue
+            if i is None:
+                values[k] = _revive_output(node, values[k])
+            elif self.variadic:
+                values[k] = tuple(_revive_input(node, j, v) for j, v in enumerate(values[k]))
+            else:
+                values[k] = _revive_input(node, i, values[k])
+        return tuple(values)
+
+
+def _shape(a: Any) -> tuple[int, ...]:
+    return tuple(getattr(a, "shape", ()))
+
+
+def _attached(value: Any, kernels: Any, edge: Any) -> Tensor:
+    t = new_tensor(value, kernels)
+    t.node, t.tracked = edge, True
+    return t
+
+
+def _revive_output(node: Node, value: Any) -> Any:
+    if node.outs is None:
+        return _attached(value, node.kernels.of(value), node)
+    return tuple(
+        _attached(v, kernels, Port(node, i)) if kernels.inexact else new_tensor(v, kernels)
+        for i, (v, (_, kernels)) in enumerate(zip(value, node.outs, strict=True))
+    )
+
+
+def _revive_input(node: Node, i: int, value: Any) -> Any:
+    if type(value) is not node.kernels.array_type and not hasattr(value, "shape"):
+        return value  # a Python number
+    edge = node.edges[i]
+    kernels = node.kernels.of(value)
+    if edge is None:
+        return new_tensor(value, kernels)
+    cast = None if node.casts is None else node.casts[i]
+    if isinstance(edge, Tensor) and raw(edge) is value:
+        return edge
+    if isinstance(edge, Tensor) or (cast is not None and cast is not kernels):
+        # The leaf was overwritten since, or the value was cast: keep the saved value, and the path.
+        return _attached(value, kernels, _identity_node(edge, node.shapes[i], cast or kernels))
+    return _attached(value, kernels, edge)
+
+
+def _identity_node(edge: Any, shape: Any, kernels: Any) -> Node:
+    return Node(PRIMITIVES["identity"], (edge,), (shape,), kernels, ())
+

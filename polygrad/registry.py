@@ -1,0 +1,329 @@
+"""Which backend serves a device or an array, found lazily.
+
+A backend's library is imported only when a device of its kind is named or an array of its type is
+met. Three errors that differ: a name nobody claims; a library that is known but not installed; one that
+is installed but does not work.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+from polygrad import dtypes
+from polygrad.backend import Backend, Kernels
+from polygrad.device import Device
+from polygrad.errors import (
+    BackendBrokenError,
+    BackendNotInstalledError,
+    DtypeError,
+    ForeignArrayError,
+    PolygradError,
+    UnknownDeviceError,
+)
+
+__all__ = [
+    "ENTRY_POINTS",
+    "Entry",
+    "backend_of",
+    "default_device",
+    "device",
+    "devices",
+    "entries",
+    "find_backend",
+    "find_device",
+    "find_kernels",
+    "kernels_for",
+    "load",
+    "register_backend",
+    "set_default_device",
+]
+
+ENTRY_POINTS = "polygrad.backends"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a backend is found, known before its library is imported.
+
+    Attributes
+    ----------
+    name
+        The backend's name.
+    target
+        `module:Class`.
+    device_kinds
+        The kinds of device it serves, the part of a device's name before the first colon.
+    libraries
+        Top-level modules of the array library: an array whose type lives there belongs to it.
+    install
+        What to type to get the library.
+    hidden
+        Not listed by `devices()`: for tests.
+    """
+
+    name: str
+    target: str
+    device_kinds: tuple[str, ...]
+    libraries: tuple[str, ...]
+    install: str
+    hidden: bool = False
+
+
+_catalogue: dict[str, Entry] = {}
+_loaded: dict[str, Backend] = {}
+_by_type: dict[type, Backend] = {}
+_scanned: list[bool] = []
+_default: ContextVar[Device | None] = ContextVar("polygrad.default_device", default=None)
+_process_default: list[Device] = []
+
+
+def register_backend(entry: Entry) -> None:
+    """Add a backend to the catalogue; one of the same name is replaced."""
+    _catalogue[entry.name] = entry
+    _loaded.pop(entry.name, None)
+
+
+def entries() -> tuple[Entry, ...]:
+    """All backends known: the catalogue and the plugins' entry points."""
+    _scan_entry_points()
+    return tuple(_catalogue.values())
+
+
+def _scan_entry_points() -> None:
+    """Add the backends that installed packages announce; done once, it reads the disk."""
+    if _scanned:
+        return
+    _scanned.append(True)
+    for point in metadata.entry_points(group=ENTRY_POINTS):
+        if point.name in _catalogue:
+            continue
+        cls = point.load()
+        entry = Entry(
+            name=cls.name,
+            target=point.value,
+            device_kinds=tuple(cls.device_kinds),
+            libraries=tuple(getattr(cls, "libraries", ())),
+            install=getattr(cls, "install", f"pip install {point.dist.name if point.dist else ''}"),
+        )
+        _catalogue[entry.name] = entry
+
+
+def load(name: str) -> Backend:
+    """The backend called `name`, imported now if it was not.
+
+    Raises
+    ------
+    UnknownDeviceError
+        No backend has this name.
+    BackendNotInstalledError
+        Its array library is not installed.
+    BackendBrokenError
+        Its array library is installed but cannot be used.
+    """
+    if name in _loaded:
+        return _loaded[name]
+    if name not in _catalogue:
+        _scan_entry_points()
+    if name not in _catalogue:
+        raise UnknownDeviceError(
+            f"there is no backend called {name!r}",
+            "known backends: " + ", ".join(sorted(_catalogue)),
+            "correct the name, or install the package that provides it",
+        )
+    entry = _catalogue[name]
+    for library in entry.libraries:
+        if library not in sys.modules and importlib.util.find_spec(library) is None:
+            raise BackendNotInstalledError(
+                f"the backend {name!r} needs the package {library!r}, which is not installed",
+                f"devices {', '.join(entry.device_kinds)}",
+                entry.install,
+            )
+    module, _, attribute = entry.target.partition(":")
+    try:
+        cls: type[Backend] = getattr(importlib.import_module(module), attribute)
+        problem = cls.problem()
+        backend = cls() if not problem else None
+    except PolygradError:
+        raise
+    except Exception as error:
+        raise _broken(entry, f"{type(error).__name__}: {error}") from error
+    if backend is None:
+        raise _broken(entry, problem)
+    _loaded[name] = backend
+    for array_type in backend.array_types:
+        _by_type[array_type] = backend
+    return backend
+
+
+def _broken(entry: Entry, cause: str) -> BackendBrokenError:
+    """The error for a library that is installed but does not work."""
+    return BackendBrokenError(
+        f"the backend {entry.name!r} is installed but cannot be used: {cause}",
+        f"devices {', '.join(entry.device_kinds)}",
+        "run `python -m polygrad` for a report; reinstall with: " + entry.install,
+    )
+
+
+def backend_of(array: Any) -> Backend | None:
+    """The backend whose arrays have the type of `array`, or None if no known library made it."""
+    cls = type(array)
+    found = _by_type.get(cls)
+    if found is not None:
+        return found
+    for base in cls.__mro__:
+        if base in _by_type:
+            return _by_type.setdefault(cls, _by_type[base])
+    libraries = {base.__module__.partition(".")[0] for base in cls.__mro__} - {"builtins"}
+    for entry in _matching(libraries):
+        backend = load(entry.name)
+        if isinstance(array, backend.array_types):
+            return _by_type.setdefault(cls, backend)
+    return None
+
+
+def _matching(libraries: set[str]) -> list[Entry]:
+    """The backends over any of these libraries; plugins are looked up only if nothing else is."""
+    found = [e for e in _catalogue.values() if libraries & set(e.libraries)]
+    if found or _scanned or not libraries:
+        return found
+    _scan_entry_points()
+    return [e for e in _catalogue.values() if libraries & set(e.libraries)]
+
+
+def find_backend(kind: str) -> Backend:
+    """The backend that serves devices of a kind (`cpu`, `cuda`, `sycl`, …). Raises as `load`."""
+    for scanned in (False, True):
+        if scanned:
+            _scan_entry_points()
+        serving = [e for e in _catalogue.values() if kind in e.device_kinds]
+        if serving:
+            return load(serving[0].name)
+    kinds = sorted({k for e in _catalogue.values() for k in e.device_kinds if not e.hidden})
+    raise UnknownDeviceError(
+        f"no backend serves devices of kind {kind!r}",
+        "known kinds: " + ", ".join(kinds),
+        "correct the name (pg.devices() lists the devices present), or install its plugin",
+    )
+
+
+def find_device(device: str | Device | None) -> Device:
+    """The present device that is named; None names the default one.
+
+    Raises
+    ------
+    UnknownDeviceError
+        No backend serves the kind, or the backend has no such device.
+    BackendNotInstalledError, BackendBrokenError
+        As `load`.
+    """
+    if device is None:
+        return default_device()
+    device = Device(device)
+    backend = find_backend(device.kind)
+    found = backend.canonical_device(device)
+    if found is None:
+        present = ", ".join(d.name for d in backend.devices()) or "none"
+        raise UnknownDeviceError(
+            f"there is no device {device.name!r}",
+            f"devices that the backend {backend.name!r} sees: {present}",
+            "name one of them, or run `python -m polygrad` for a report",
+        )
+    return found
+
+
+def kernels_for(device: Device, dtype: dtypes.Dtype, where: str = "") -> Kernels:
+    """The Kernels of a present device and a dtype that it supports.
+
+    Raises
+    ------
+    DtypeError
+        The device does not have the dtype.
+    """
+    backend = find_backend(device.kind)
+    if not backend.supports(dtype, device):
+        has = ", ".join(d.name for d in dtypes.ALL if backend.supports(d, device))
+        raise DtypeError(
+            f"the device {device.name} has no {dtype}", where, f"use one of its dtypes: {has}"
+        )
+    return backend.kernels(device, dtype)
+
+
+def find_kernels(device: str, dtype: str) -> Kernels:
+    """The Kernels of a device and dtype given by name."""
+    return kernels_for(find_device(device), dtypes.canonical(dtype))
+
+
+def require_backend(array: Any, where: str) -> Backend:
+    """The backend of a raw array; an error that says what is accepted, if there is none."""
+    found = backend_of(array)
+    if found is None:
+        cls = type(array)
+        raise ForeignArrayError(
+            f"an object of type {cls.__module__}.{cls.__qualname__} is not an array polygrad knows",
+            where,
+            "pass a Tensor, a number or an array of " + ", ".join(e.name for e in entries()),
+        )
+    return found
+
+
+def devices() -> list[Device]:
+    """The devices present, of every backend that works, the default backend's first.
+
+    Backends that are not installed, or broken, have none; `python -m polygrad` says why.
+
+    >>> devices()[0] == "cpu"
+    True
+    """
+    found: list[Device] = []
+    for entry in entries():
+        if entry.hidden:
+            continue
+        try:
+            found += load(entry.name).devices()
+        except (BackendNotInstalledError, BackendBrokenError):
+            continue
+    return found
+
+
+def default_device() -> Device:
+    """The device of new tensors: of the `with pg.device(...)` around, else set by `set_default_device`,
+    else named by the environment variable POLYGRAD_DEVICE, else `cpu`.
+    """  # noqa: D205
+    chosen = _default.get()
+    if chosen is not None:
+        return chosen
+    if not _process_default:
+        _process_default.append(find_device(os.environ.get("POLYGRAD_DEVICE") or "cpu"))
+    return _process_default[0]
+
+
+def set_default_device(device: str | Device | None) -> None:
+    """Make `device` the default of new tensors in every thread; None: back to the start."""
+    _process_default.clear()
+    if device is not None:
+        _process_default.append(find_device(device))
+
+
+@contextmanager
+def device(device: str | Device) -> Iterator[Device]:
+    """New tensors are made on `device` within the `with` block, in this thread.
+
+    >>> with device("cpu") as d:
+    ...     print(d)
+    cpu
+    """
+    found = find_device(device)
+    token = _default.set(found)
+    try:
+        yield found
+    finally:
+        _default.reset(token)

@@ -1,0 +1,168 @@
+"""The tape: what is recorded of each operation, and nothing else.
+
+A node holds arrays and edges, never a Tensor that it produced: no cycles, so a graph dies by reference
+count the moment its last output is dropped.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Union
+
+if TYPE_CHECKING:
+    from polygrad.backend import Kernels
+    from polygrad.tensor import Tensor
+
+__all__ = ["AccumulateGrad", "Differentiable", "Edge", "Hook", "Node", "Packed", "Port", "tick"]
+
+tick: Callable[[], int] = itertools.count().__next__
+"""The next creation number. Creation order is a topological order, across threads too."""
+
+
+class Differentiable(Protocol):
+    """What the engine needs to know of a recorded operation."""
+
+    name: str
+    outputs: int
+    joint: bool
+    rules: tuple[Callable[[Any, Any, Any], Any], ...]
+
+    def backward(self, node: Node, g: Any, F: Any, saved: Any, wanted: Sequence[bool]) -> Any:
+        """All cotangents of the inputs at once, for a joint operation."""
+
+    def revive(self, node: Node, saved: Any) -> Any:
+        """The saved values as Tensors, re-attached to their edges."""
+
+
+class Node:
+    """One recorded operation.
+
+    Attributes
+    ----------
+    primitive
+        What was applied: it holds the rules.
+    edges
+        For each input: the Node, or Port of a node with several outputs, that made it; a leaf Tensor;
+        None for a constant.
+    shapes
+        For each input with an edge, its shape.
+    kernels
+        Where the operation ran, in the dtype it computed in.
+    casts
+        The Kernels of each input, where one of them was cast to the computing dtype; else None.
+    saved
+        The values the rules need, in the primitive's order; None once they were freed.
+    outs
+        (shape, Kernels) of each output, for operations with several; else None.
+    seq
+        Creation number.
+    hooks
+        Functions that see, and may replace, the cotangent of an output; None without any.
+    note
+        Where the operation was called from, under `detect_anomaly`.
+    """
+
+    __slots__ = (
+        "__weakref__", "casts", "edges", "hooks", "kernels", "note", "outs", "primitive", "saved",
+        "seq", "shapes",
+    )  # fmt: skip
+
+    primitive: Differentiable
+    edges: tuple[Edge | None, ...]
+    shapes: tuple[tuple[int, ...] | None, ...]
+    kernels: Kernels
+    casts: tuple[Kernels | None, ...] | None
+    saved: Any
+    outs: tuple[tuple[tuple[int, ...], Kernels], ...] | None
+    seq: int
+    hooks: list[Hook] | None
+    note: str | None
+
+    def __init__(
+        self,
+        primitive: Differentiable,
+        edges: tuple[Edge | None, ...],
+        shapes: tuple[tuple[int, ...] | None, ...],
+        kernels: Kernels,
+        saved: Any,
+    ) -> None:
+        self.primitive, self.edges, self.shapes, self.kernels = primitive, edges, shapes, kernels
+        self.saved = saved
+        self.casts = self.outs = self.hooks = self.note = None
+        self.seq = tick()
+
+    def name(self) -> str:
+        """The operation's name, in the form users of PyTorch know: `MultiplyBackward`.
+
+        >>> import polygrad as pg
+        >>> (pg.tensor([1.0], requires_grad=True) * 2).grad_fn.name()
+        'MultiplyBackward'
+        """
+        return "".join(part.capitalize() for part in self.primitive.name.split("_")) + "Backward"
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | AccumulateGrad | None, int], ...]:
+        """(producer, output index) of each input; leaves are `AccumulateGrad`, constants None."""
+        found: list[tuple[Node | AccumulateGrad | None, int]] = []
+        for edge in self.edges:
+            if edge is None or isinstance(edge, Node):
+                found.append((edge, 0))
+            elif isinstance(edge, Port):
+                found.append((edge.node, edge.index))
+            else:
+                found.append((AccumulateGrad(edge), 0))
+        return tuple(found)
+
+    def __repr__(self) -> str:
+        """The name."""
+        return f"<{self.name()}>"
+
+
+class Port(NamedTuple):
+    """One output of a node that has several."""
+
+    node: Node
+    index: int
+
+
+Edge = Union[Node, Port, "Tensor"]
+
+
+class AccumulateGrad(NamedTuple):
+    """The end of a path: the gradient is added to `variable.grad`."""
+
+    variable: Tensor
+
+    def name(self) -> str:
+        """The name PyTorch gives it."""
+        return "AccumulateGrad"
+
+
+class Packed(NamedTuple):
+    """Saved values that were packed away by `saved_tensors_hooks`."""
+
+    unpack: Callable[[], tuple[Any, ...]]
+
+
+class Hook:
+    """A function that sees the cotangent of output `index`, and the handle that removes it."""
+
+    __slots__ = ("function", "index", "store")
+
+    def __init__(self, function: Callable[[Any], Any], index: int, store: list[Hook]) -> None:
+        self.function, self.index, self.store = function, index, store
+        store.append(self)
+
+    def remove(self) -> None:
+        """Stop calling the function. Harmless when done already."""
+        if self in self.store:
+            self.store.remove(self)
+
+    def __enter__(self) -> Hook:
+        """Use the handle as a context manager."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Remove the hook."""
+        self.remove()
