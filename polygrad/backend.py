@@ -36,6 +36,8 @@ class Capabilities:
     ----------
     writeable
         Arrays can be written in place.
+    aliasing
+        Basic indexing, reshape and permute_dims give views of the same memory, whose `base` is its owner.
     sparse_keys
         Integer-array and mask keys work in `x[key]` and `x[key] = v` as in NumPy.
     checks_indices
@@ -51,6 +53,7 @@ class Capabilities:
     """
 
     writeable: bool = True
+    aliasing: bool = False
     sparse_keys: bool = True
     checks_indices: bool = True
     data_dependent_shapes: bool = True

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from polygrad import dtypes
-from polygrad.backend import Array, Backend
+from polygrad.backend import Array, Backend, Capabilities
 from polygrad.device import Device
 
 CPU = Device("cpu")
@@ -22,6 +22,7 @@ class NumpyBackend(Backend):
 
     name = "numpy"
     device_kinds = ("cpu",)
+    capabilities = Capabilities(aliasing=True)
 
     @property
     def array_types(self) -> tuple[type, ...]:

@@ -1,0 +1,14 @@
+"""The op tables, one module for each chapter of the array API standard, and polygrad's own."""
+
+from __future__ import annotations
+
+import importlib
+
+CHAPTERS = (
+    "creation", "data_type", "elementwise", "statistical", "utility", "manipulation", "indexing",
+    "searching", "sorting", "sets", "linear_algebra", "activation", "normalization", "convolution",
+    "pooling", "dropout", "embedding", "loss",
+)  # fmt: skip
+
+for _name in CHAPTERS:
+    importlib.import_module(f"polygrad.ops.{_name}")

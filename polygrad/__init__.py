@@ -1,0 +1,75 @@
+"""polygrad: one tape-based autograd for every array library that follows the Python array API.
+
+>>> import polygrad as pg
+>>> x = pg.tensor([1.0, 2.0], requires_grad=True)
+>>> pg.sum(x * x).backward()
+>>> x.grad
+tensor([2., 4.], dtype=float32)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import polygrad.backends
+import polygrad.methods
+from polygrad.config import (
+    enable_grad,
+    is_grad_enabled,
+    no_grad,
+    set_default_dtype,
+    set_grad_enabled,
+)
+from polygrad.config import default_dtype as get_default_dtype
+from polygrad.device import Device
+from polygrad.dtypes import STANDARD as _STANDARD
+from polygrad.dtypes import float16
+from polygrad.errors import GraphCutWarning, PolygradError
+from polygrad.families import OPERATIONS as _OPERATIONS
+from polygrad.namespace import CONSTANTS as _CONSTANTS
+from polygrad.namespace import namespace
+from polygrad.registry import default_device as get_default_device
+from polygrad.registry import device, devices, set_default_device
+from polygrad.tensor import Tensor
+
+__version__ = "0.1.0"
+__array_api_version__ = "2024.12"
+
+_LAZY = {
+    "autograd", "nn", "optim", "data", "random", "debug", "testing", "io", "linalg", "fft", "special",
+}  # fmt: skip
+_LAZY_NAMES = {
+    "manual_seed": "random", "Generator": "random", "show_kernels": "debug",
+    "save": "io", "load": "io",
+}  # fmt: skip
+
+globals().update({dtype.name: dtype for dtype in _STANDARD})
+globals().update(_CONSTANTS)
+globals().update({name: operation.function for name, operation in _OPERATIONS.items()})
+
+__all__ = [  # noqa: PLE0604  the registry's names are not literals
+    "Device", "GraphCutWarning", "PolygradError", "Tensor", "device", "devices", "enable_grad",
+    "float16", "get_default_device", "get_default_dtype", "is_grad_enabled", "namespace", "no_grad",
+    "set_default_device", "set_default_dtype", "set_grad_enabled",
+    *sorted(_LAZY_NAMES), *sorted(_LAZY), *(dtype.name for dtype in _STANDARD), *_CONSTANTS, *_OPERATIONS,
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Subpackages are imported when they are first used."""
+    if name == "bfloat16":
+        from polygrad import dtypes  # noqa: PLC0415
+
+        return dtypes.bfloat16
+    module = _LAZY_NAMES.get(name)
+    if module is not None:
+        return getattr(importlib.import_module(f"polygrad.{module}"), name)
+    if name in _LAZY:
+        return importlib.import_module(f"polygrad.{name}")
+    raise AttributeError(f"module 'polygrad' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All public names."""
+    return sorted(__all__)

@@ -1,0 +1,110 @@
+"""Operators and methods of Tensor, attached from the registry of operations."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from polygrad.calls import make_call
+from polygrad.families import OPERATIONS
+from polygrad.ops.creation import to_place
+from polygrad.primitive import PRIMITIVES
+from polygrad.tensor import Tensor
+from polygrad.views import clone, detach, getitem_tensor, inplace, setitem
+
+# operator: (primitive, whether it has a reflected and an in-place form)
+_BINARY = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
+    "floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or",
+    "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
+    "matmul": "matmul",
+}  # fmt: skip
+_COMPARE = {
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
+    "ne": "not_equal",
+}  # fmt: skip
+_UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
+
+
+def _attach(name: str, function: Callable[..., Any]) -> None:
+    setattr(Tensor, name, function)
+
+
+def _inplace(name: str, primitive: str) -> Callable[[Tensor, Any], Tensor]:
+    p, native = PRIMITIVES[primitive], getattr(operator, f"i{name}", None)
+    if native is None:
+        native = getattr(operator, f"i{name.rstrip('_')}")
+
+    def write(self: Tensor, other: Any) -> Tensor:
+        return inplace(self, p, native, other)
+
+    write.__name__ = f"__i{name}__"
+    return write
+
+
+def attach_operators() -> None:
+    """The dunder methods; primitives that have no table yet are an error."""
+    for name, primitive in _BINARY.items():
+        p = PRIMITIVES[primitive]
+        _attach(f"__{name}__", make_call(p, form="operator"))
+        _attach(f"__r{name}__", make_call(p, form="reflected"))
+        _attach(f"__i{name}__", _inplace(name, primitive))
+    for name, primitive in _COMPARE.items():
+        _attach(f"__{name}__", make_call(PRIMITIVES[primitive], form="operator"))
+    for name, primitive in _UNARY.items():
+        _attach(f"__{name}__", OPERATIONS[primitive].function)
+    pow_function = OPERATIONS["pow"].function
+    _attach("__pow__", pow_function)
+    _attach("__rpow__", lambda self, other: pow_function(other, self))
+    _attach("__ipow__", _inplace("pow", "pow"))
+    _attach("__getitem__", getitem_tensor)
+    _attach("__setitem__", setitem)
+
+
+def attach_methods() -> None:
+    """The everyday methods: every operation declared with `method=True`."""
+    for name, operation in OPERATIONS.items():
+        if operation.method and not hasattr(Tensor, name):
+            _attach(name, operation.function)
+    _attach("detach", lambda self: detach(self))
+    _attach("clone", lambda self: clone.call(self))
+    _attach("to", to)
+    _attach("to_device", lambda self, device, /, *, stream=None: to_place(self, None, device))
+
+
+def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Tensor:
+    """Another dtype, another device, or both, on the tape: `t.to("cuda:0")`, `t.to(pg.float64)`.
+
+    A tensor that is there already is returned itself, unless `copy` is true.
+
+    Raises
+    ------
+    UnknownDeviceError, DtypeError
+        There is no such device, or it lacks the dtype.
+    """
+    for arg in args:
+        if isinstance(arg, Tensor):
+            device, dtype = arg.device, arg.dtype
+        elif _is_device(arg):
+            device = arg
+        elif arg is not None:
+            dtype = arg
+    moved = to_place(self, dtype, device)
+    if copy and moved is self:
+        return clone.call(self)  # type: ignore[no-any-return]
+    return moved
+
+
+def _is_device(arg: Any) -> bool:
+    """Devices are told from dtypes by type; a string is a dtype if it names one."""
+    from polygrad import dtypes  # noqa: PLC0415
+    from polygrad.device import Device  # noqa: PLC0415
+
+    return isinstance(arg, Device) or (
+        isinstance(arg, str) and arg not in (*dtypes.NAMES, "bfloat16")
+    )
+
+
+attach_operators()
+attach_methods()

@@ -1,0 +1,250 @@
+"""Creation functions of the array API standard, and `tensor`.
+
+They make constants, on the default device unless `device` says otherwise. Filling with a Tensor
+(`full`, `linspace`, nested lists that hold Tensors) stays on the tape.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polygrad import dtypes
+from polygrad.calls import operand
+from polygrad.config import default_complex_dtype, default_dtype
+from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError
+from polygrad.families import Chapter
+from polygrad.registry import backend_of, find_device, kernels_for
+from polygrad.tensor import Tensor, new_tensor, raw
+from polygrad.views import astype as astype_primitive
+from polygrad.views import clone as clone_primitive
+from polygrad.views import detach
+
+if TYPE_CHECKING:
+    from polygrad.backend import Kernels
+    from polygrad.device import Device
+
+_table = Chapter("creation")
+DeviceLike = "str | Device | None"
+
+
+def _default_for(host: np.ndarray[Any, Any]) -> dtypes.Dtype:
+    """The dtype of a tensor made from Python numbers: the defaults, int64 and bool."""
+    kind = dtypes.kind_of(host.dtype)
+    return (dtypes.bool, dtypes.int64, default_dtype(), default_complex_dtype())[kind]
+
+
+def _host(data: Any, where: str) -> tuple[np.ndarray[Any, Any], bool]:
+    """Data on the host, and whether its dtype is its own (arrays) or to be chosen (numbers)."""
+    own = isinstance(data, (np.ndarray, np.generic))
+    try:
+        host = np.asarray(data)
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"the data make no rectangular array: {error}", where, "give every row the same length"
+        ) from error
+    if host.dtype.kind not in "biufc" and host.dtype.name != "bfloat16":
+        raise InvalidTypeError(
+            f"data of type {type(data).__name__} hold no numbers (dtype {host.dtype})", where,
+            "pass numbers, nested sequences of numbers, an array or a Tensor",
+        )  # fmt: skip
+    if isinstance(data, (list, tuple)) and not own:
+        own = _holds_arrays(data)
+    return host, own
+
+
+def _holds_arrays(data: Any) -> bool:
+    """Whether a nested list holds NumPy arrays or scalars, whose dtype then counts."""
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (float, complex))
+
+
+def _contains_tensor(data: Any) -> bool:
+    return isinstance(data, (list, tuple)) and any(
+        isinstance(item, Tensor) or _contains_tensor(item) for item in data
+    )
+
+
+def _place(
+    host: np.ndarray[Any, Any], own: bool, dtype: Any, device: Any, where: str
+) -> tuple[np.ndarray[Any, Any], Kernels]:
+    wanted = dtypes.canonical(dtype) if dtype is not None else (
+        host.dtype if own else _default_for(host)
+    )  # fmt: skip
+    if dtypes.kind_of(host.dtype) == dtypes.COMPLEX and dtypes.kind_of(wanted) < dtypes.COMPLEX:
+        raise DtypeError(
+            f"complex data do not fit into {wanted}", where, "pass a complex dtype, or real parts"
+        )
+    kernels = kernels_for(find_device(device), wanted, where)
+    return host.astype(wanted, copy=False), kernels
+
+
+def tensor(
+    data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A new leaf tensor with a copy of `data`.
+
+    Parameters
+    ----------
+    data
+        A number, nested sequences of numbers, an array of any known library, or a Tensor.
+    dtype
+        Of the result. Arrays keep theirs; Python floats take the default dtype, ints int64.
+    device
+        Where it lives; the default device if not given, that of `data` for an array or Tensor.
+    requires_grad
+        Whether its gradient is wanted; only for floating and complex dtypes.
+
+    Returns
+    -------
+    Tensor
+        It shares no memory with `data` and has no history.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidArgumentError, DtypeError, UnknownDeviceError
+        The data hold no numbers; rows differ in length; the dtype does not fit; no such device.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.tensor([1.0, 2.0], requires_grad=True)
+    tensor([1., 2.], dtype=float32, requires_grad=True)
+    """
+    if isinstance(data, Tensor):
+        made = detach(to_place(data, dtype, device))
+        made = new_tensor(made.kernels.backend.copy(raw(made)), made.kernels)
+    elif not isinstance(data, np.ndarray) and backend_of(data) is not None:
+        return tensor(asarray(data), dtype, device, requires_grad)
+    elif _contains_tensor(data):
+        return tensor(detach(asarray(data)), dtype, device, requires_grad)
+    else:
+        host, kernels = _place(*_host(data, "tensor, argument data"), dtype, device, "tensor")
+        made = new_tensor(kernels.backend.from_numpy(host, kernels.device), kernels)
+    return made.requires_grad_() if requires_grad else made
+
+
+def asarray(
+    obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None
+) -> Tensor:
+    """A Tensor around `obj`, without a copy where there need be none.
+
+    A Tensor stays on the tape, also with `dtype`, `device` or `copy`; nested lists that hold Tensors are
+    stacked on it. An array of a known library is wrapped as it is, on its device.
+
+    Parameters
+    ----------
+    obj
+        As `data` of `tensor`.
+    dtype, device
+        Of the result; those of `obj` if not given.
+    copy
+        True: always copy; False: an error if a copy is needed; None: copy if needed.
+
+    Raises
+    ------
+    InvalidArgumentError
+        `copy=False`, but a copy is needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polygrad as pg
+    >>> pg.asarray(np.ones(2)).dtype
+    dtype('float64')
+    """
+    if _contains_tensor(obj):
+        from polygrad.ops.manipulation import stack  # noqa: PLC0415  a chapter above
+
+        made = stack([asarray(item) for item in obj])
+        return to_place(made, dtype, device)
+    if isinstance(obj, Tensor):
+        made = obj
+    else:
+        made = _wrap(obj, dtype, device, copy)
+    moved = to_place(made, dtype, device)
+    if copy is False and moved is not made:
+        raise InvalidArgumentError(
+            "a copy is needed to change dtype or device", "asarray, argument copy=False",
+            "leave copy out",
+        )  # fmt: skip
+    if copy and moved is obj:
+        return clone_primitive.call(moved)  # type: ignore[no-any-return]
+    return moved
+
+
+def _wrap(obj: Any, dtype: Any, device: Any, copy: bool | None) -> Tensor:
+    """A Tensor around an object that is none."""
+    backend = None if isinstance(obj, np.generic) else backend_of(obj)
+    if backend is not None and not (isinstance(obj, np.ndarray) and device is not None):
+        made = operand(obj, "asarray")
+        if copy:
+            made = new_tensor(made.kernels.backend.copy(made.array), made.kernels)
+        return made  # type: ignore[no-any-return]
+    if copy is False:
+        raise InvalidArgumentError(
+            f"a {type(obj).__name__} cannot become an array without a copy",
+            "asarray, argument copy=False", "leave copy out",
+        )  # fmt: skip
+    host, kernels = _place(*_host(obj, "asarray"), dtype, device, "asarray")
+    return new_tensor(kernels.backend.from_numpy(host, kernels.device), kernels)
+
+
+def to_place(t: Tensor, dtype: Any = None, device: Any = None) -> Tensor:
+    """`t` with another dtype or device, on the tape; itself if it is there already."""
+    if device is not None:
+        found = find_device(device)
+        if found != t.device:
+            wanted = t.dtype if dtype is None else dtypes.canonical(dtype)
+            kernels_for(found, wanted, "moving a tensor")
+            if dtypes.kind_of(wanted) <= t.kernels.kind and dtype is not None:
+                t = to_place(t, dtype)
+            t = _transfer(t, found)
+    if dtype is not None:
+        wanted = dtypes.canonical(dtype)
+        if wanted != t.dtype:
+            kernels_for(t.device, wanted, "astype")
+            t = astype_primitive.call(t, dtype=wanted)
+    return t
+
+
+def _transfer(t: Tensor, device: Device) -> Tensor:
+    from polygrad.transfer import transfer  # noqa: PLC0415
+
+    return transfer(t, device)
+
+
+def full(
+    shape: int | tuple[int, ...], fill_value: Any, *, dtype: Any = None, device: Any = None
+) -> Tensor:
+    """A tensor filled with one value; a Tensor as `fill_value` stays on the tape."""
+    shape = shape_tuple(shape, "full")
+    if isinstance(fill_value, Tensor):
+        from polygrad.ops.manipulation import broadcast_to  # noqa: PLC0415
+
+        spread = broadcast_to(to_place(fill_value, dtype, device), shape)
+        return clone_primitive.call(spread)  # type: ignore[no-any-return]
+    host, kernels = _place(*_host(fill_value, "full, argument fill_value"), dtype, device, "full")
+    return new_tensor(kernels.full(shape, host.item()), kernels)
+
+
+def shape_tuple(shape: Any, where: str) -> tuple[int, ...]:
+    """A shape as a tuple of ints, at least zero."""
+    entries = shape if isinstance(shape, (tuple, list)) else (shape,)
+    try:
+        found = tuple(n.__index__() for n in entries)
+    except AttributeError:
+        raise InvalidTypeError(
+            f"a shape is an int or a tuple of ints, not {shape!r}", f"{where}, argument shape"
+        ) from None
+    if any(n < 0 for n in found):
+        raise InvalidArgumentError(
+            f"lengths of axes are not negative: {found}", f"{where}, argument shape"
+        )
+    return found
+
+
+for _function in (tensor, asarray, full):
+    _table.public(differentiable=False)(_function)
