@@ -11,7 +11,7 @@ import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -145,11 +145,12 @@ class Backend(ABC):
         return ""
 
     def canonical_device(self, device: Device) -> Device | None:
-        """The present device that `device` names (`cuda` means `cuda:0`), or None."""
-        for found in self.devices():
-            if found == device or (not device.rest and found.kind == device.kind):
-                return found
-        return None
+        """The present device that `device` names, or None; `cuda` means `cuda:0`, the first of them."""
+        present = self.devices()
+        if device in present:
+            return present[present.index(device)]
+        family = device.name + ":"
+        return next((found for found in present if found.name.startswith(family)), None)
 
     def native_device(self, device: Device) -> Any:
         """What the library's `device=` arguments take for `device`."""
@@ -196,6 +197,10 @@ class Backend(ABC):
         del device
         return None
 
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Held around a backward sweep: the library's floating-point warnings say nothing new there."""
+        return nullcontext()
+
     def scalar(self, kernels: Kernels) -> Callable[[Any], Any] | None:
         """What turns a Python number into an operand; None: numbers are operands themselves."""
         del kernels
@@ -234,8 +239,10 @@ class Backend(ABC):
 
     def add_at(self, array: Array, key: tuple[Any, ...], value: Any) -> Array:
         """A copy of `array` with `value` added at `key`, equal places summed; on the host by default."""
+        if indexing.is_basic(key):
+            return self.set_at(array, key, self.getitem(array, key) + value)
         host = np.array(self.to_numpy(array))
-        np.add.at(host, indexing.on_host(self, key), self.to_numpy(value))
+        np.add.at(host, indexing.on_host(self, key), *indexing.on_host(self, (value,)))
         return self.from_numpy(host, self.device_of(array))
 
     def strided_view(
@@ -396,9 +403,11 @@ class Kernels:
         args = (shape,) if create is self.xp.zeros else (shape, value)
         options = {"dtype": self.native_dtype, "device": self.native_device}
         if self.guard is None:
-            return create(*args, **options)
-        with self.guard():
-            return create(*args, **options)
+            made = create(*args, **options)
+        else:
+            with self.guard():
+                made = create(*args, **options)
+        return made if type(made) is self.array_type else self.coerce(made)
 
 
 def bind(function: Kernel, kernels: Kernels) -> Kernel:

@@ -1,8 +1,8 @@
 """Keys of `x[key]`: what they mean, and gather and put in functions of the standard.
 
 Libraries differ in which keys they take: some refuse lists, some separated index arrays, some writes
-altogether. `gather` and `put` need only `reshape`, `permute_dims`, `take` and `where`; the positions are
-reckoned on the host, because shapes and bounds are known there.
+altogether. `gather` and `put` need only `reshape`, `broadcast_to`, `take` and `where`; the positions are
+reckoned on the host, by NumPy, so that every key means what it means there, out of range included.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import numpy as np
 
 if TYPE_CHECKING:
     from polygrad.backend import Backend
+    from polygrad.device import Device
 
 Key = tuple[Any, ...]
 
-__all__ = ["Key", "gather", "is_basic", "on_host", "put", "size_of"]
+__all__ = ["Key", "gather", "is_basic", "on_host", "positions", "put", "size_of", "upload", "within"]
 
 
 def is_basic(key: Key) -> bool:
@@ -29,6 +30,30 @@ def is_basic(key: Key) -> bool:
         entry is None or entry is Ellipsis or type(entry) is int or type(entry) is slice
         for entry in key
     )
+
+
+def within(shape: tuple[int, ...], key: Key) -> Key:
+    """A basic key with the bounds of its slices inside the axes: the standard promises no others.
+
+    >>> within((3, 4), (slice(1, 9), Ellipsis, slice(None, None, -1)))
+    (slice(1, 3, 1), Ellipsis, slice(3, None, -1))
+    """
+    out: list[Any] = []
+    axis = 0
+    entries = sum(entry is not None and entry is not Ellipsis for entry in key)
+    for entry in key:
+        if entry is Ellipsis:
+            axis += len(shape) - entries
+        elif entry is not None:
+            axis += 1
+        if type(entry) is not slice or not 0 < axis <= len(shape):
+            out.append(entry)
+            continue
+        start, stop, step = entry.indices(shape[axis - 1])
+        if not range(start, stop, step):
+            start, stop, step = 0, 0, 1
+        out.append(slice(start, stop if stop >= 0 else None, step))
+    return tuple(out)
 
 
 def size_of(shape: tuple[int, ...]) -> int:
@@ -47,38 +72,96 @@ def on_host(backend: Backend, key: Key) -> Key:
     )
 
 
-def _positions(shape: tuple[int, ...], key: Key) -> np.ndarray[Any, Any]:
-    """The flat position of each element of `x[key]`, for an x of `shape`. IndexError out of range."""
-    return np.asarray(np.arange(size_of(shape)).reshape(shape)[key])
+def positions(shape: tuple[int, ...], key: Key) -> np.ndarray[Any, Any]:
+    """The flat position of each element of `x[key]`, for an x of `shape`; `key` is on the host.
+
+    Raises
+    ------
+    IndexError
+        The key points out of x, or has too many entries.
+
+    >>> positions((2, 3), (slice(None), np.asarray([2, 0])))
+    array([[2, 0],
+           [5, 3]])
+    """
+    found: Any = np.broadcast_to(np.int64(0), shape)[key]
+    stride = 1
+    for axis in reversed(range(len(shape))):
+        steps = np.arange(shape[axis]) * stride
+        along = steps.reshape(-1, *(1,) * (len(shape) - axis - 1))
+        found = found + np.broadcast_to(along, shape)[key]
+        stride *= shape[axis]
+    return np.asarray(found)
+
+
+def _one_axis(key: Key, ndim: int) -> int | None:
+    """The axis that one integer array picks from while all others are whole; None for other keys."""
+    whole = [entry is Ellipsis or (type(entry) is slice and entry == slice(None)) for entry in key]
+    if whole.count(False) != 1:
+        return None
+    i = whole.index(False)
+    if not isinstance(key[i], np.ndarray) or key[i].dtype.kind not in "iu":
+        return None
+    dotted = any(entry is Ellipsis for entry in key[:i])
+    return ndim - (len(key) - i) if dotted else i
+
+
+def upload(backend: Backend, places: np.ndarray[Any, Any], device: Device) -> Any:
+    """Positions on a device, as its widest index type."""
+    dtype = np.dtype(np.int64)
+    if not backend.supports(dtype, device):
+        dtype = np.dtype(np.int32)
+    return backend.from_numpy(places.astype(dtype, copy=False), device)
 
 
 def gather(backend: Backend, array: Any, key: Key) -> Any:
-    """`array[key]` for any key NumPy takes, with `take` alone."""
-    xp = backend.xp
-    places = _positions(array.shape, on_host(backend, key))
-    device = backend.device_of(array)
-    flat = xp.reshape(array, (-1,))
-    return xp.reshape(
-        xp.take(flat, backend.from_numpy(places.reshape(-1), device), axis=0), places.shape
-    )
+    """`array[key]` for any key NumPy takes, with `take` alone. IndexError out of range."""
+    xp, shape, device = backend.xp, tuple(array.shape), backend.device_of(array)
+    key = on_host(backend, key)
+    axis = _one_axis(key, len(shape))
+    if axis is not None:
+        (index,) = (entry for entry in key if isinstance(entry, np.ndarray))
+        places = np.arange(shape[axis])[index]
+        picked = xp.take(array, upload(backend, places.reshape(-1), device), axis=axis)
+        return xp.reshape(picked, (*shape[:axis], *places.shape, *shape[axis + 1 :]))
+    places = positions(shape, key)
+    flat = xp.take(xp.reshape(array, (-1,)), upload(backend, places.reshape(-1), device), axis=0)
+    return xp.reshape(flat, places.shape)
 
 
 def put(backend: Backend, array: Any, key: Key, value: Any) -> Any:
-    """A copy of `array` with `copy[key] = value`, with `take` and `where` alone; the last write wins."""
-    xp = backend.xp
-    device = backend.device_of(array)
+    """A copy of `array` with `copy[key] = value`, with `take` and `where` alone; the last write wins.
+
+    Raises
+    ------
+    IndexError
+        The key points out of `array`.
+    ValueError
+        `value` does not broadcast to the indexed shape.
+    """
+    xp, device = backend.xp, backend.device_of(array)
     size = size_of(array.shape)
-    places = _positions(array.shape, on_host(backend, key))
+    places = positions(tuple(array.shape), on_host(backend, key))
     if not isinstance(value, backend.array_types):
         value = backend.from_numpy(np.asarray(value, dtype=backend.dtype_of(array)), device)
     if value.dtype != array.dtype:
         value = backend.astype(value, backend.dtype_of(array))
-    value = xp.reshape(xp.broadcast_to(value, places.shape), (-1,))
+    value = _fitted(xp, value, places.shape)
     if not places.size:
         return backend.copy(array)
     source = np.full(size, -1, dtype=np.int64)
     source[places.reshape(-1)] = np.arange(places.size)
     written = backend.from_numpy(source >= 0, device)
-    taken = xp.take(value, backend.from_numpy(np.maximum(source, 0), device), axis=0)
+    taken = xp.take(value, upload(backend, np.maximum(source, 0), device), axis=0)
     flat = xp.where(written, taken, xp.reshape(array, (-1,)))
     return xp.reshape(flat, array.shape)
+
+
+def _fitted(xp: Any, value: Any, shape: tuple[int, ...]) -> Any:
+    """`value` broadcast to `shape` and flattened; as NumPy does, axes of length 1 too many are dropped."""
+    lead = len(value.shape) - len(shape)
+    if lead > 0 and set(value.shape[:lead]) == {1}:
+        value = xp.reshape(value, value.shape[lead:])
+    if np.broadcast_shapes(tuple(value.shape), shape) != shape:
+        raise ValueError(f"could not broadcast a value of shape {tuple(value.shape)} to {shape}")
+    return xp.reshape(xp.broadcast_to(value, shape), (-1,))
