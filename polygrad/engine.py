@@ -18,7 +18,7 @@ from polygrad.errors import GradientError
 from polygrad.tape import Edge, Node, Packed, Port
 from polygrad.tensor import Tensor, new_tensor, raw
 
-__all__ = ["fit", "run"]
+__all__ = ["accumulate", "fit", "run", "wrap"]
 
 _seq = operator.attrgetter("seq")
 
@@ -156,7 +156,7 @@ class _Sweep:
             if any(port in self.zeros for port in ports):
                 self.zeros.update(e for e in n.edges if e is not None)
             return None
-        if n.outs is not None:
+        if n.outs is not None and getattr(n.primitive, "materialize", True):
             for i, (shape, kernels) in enumerate(n.outs):
                 if gs[i] is None:
                     gs[i] = kernels.zeros(shape)
@@ -302,18 +302,23 @@ def _capture(state: _Sweep, x: Tensor, edge: Edge) -> Tensor | None:
 
 
 def _accumulate(state: _Sweep, leaf: Tensor, g: Any) -> None:
-    """Add a cotangent to the `.grad` of a leaf: the same Tensor object, as PyTorch has it.
+    """Give a leaf its total cotangent, after its hooks have seen it."""
+    for hook in tuple(leaf.hooks or ()):
+        g = state.hooked(hook.function, g, leaf.kernels)
+    t = g if isinstance(g, Tensor) else wrap(g, leaf.kernels)
+    accumulate(leaf, t, create_graph=state.create_graph)
+
+
+def accumulate(leaf: Tensor, g: Tensor, *, create_graph: bool) -> None:
+    """Add a gradient to `.grad`: the same Tensor object, as PyTorch has it.
 
     The array may be shared with another leaf's gradient, or with the user's: copy-on-write keeps
     them apart.
     """
-    for hook in tuple(leaf.hooks or ()):
-        g = state.hooked(hook.function, g, leaf.kernels)
-    t = g if isinstance(g, Tensor) else wrap(g, leaf.kernels)
     if leaf.gradient is None:
-        leaf.gradient = t
-    elif state.create_graph:
-        leaf.gradient = leaf.gradient + t
+        leaf.gradient = g
+    elif create_graph:
+        leaf.gradient = leaf.gradient + g
     else:
         with no_grad():
-            leaf.gradient += t
+            leaf.gradient += g

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from polygrad.gradients import backward_method, retain_grad, retains_grad
 from polygrad.calls import make_call
 from polygrad.families import OPERATIONS
 from polygrad.ops.creation import to_place
@@ -27,7 +28,7 @@ _COMPARE = {
 _UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
 
 
-def _attach(name: str, function: Callable[..., Any]) -> None:
+def _attach(name: str, function: Any) -> None:
     setattr(Tensor, name, function)
 
 
@@ -69,6 +70,9 @@ def attach_methods() -> None:
             _attach(name, operation.function)
     _attach("detach", lambda self: detach(self))
     _attach("clone", lambda self: clone.call(self))
+    _attach("backward", backward_method)
+    _attach("retain_grad", retain_grad)
+    _attach("retains_grad", property(retains_grad))
     _attach("to", to)
     _attach("to_device", lambda self, device, /, *, stream=None: to_place(self, None, device))
 

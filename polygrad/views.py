@@ -41,7 +41,7 @@ from polygrad.tensor import Tensor, new_tensor, raw
 
 __all__ = [
     "ViewPrimitive", "assign", "broadcast_to", "detach", "getitem", "getitem_adjoint", "imag",
-    "inplace", "link", "look", "permute_dims", "put", "read_key", "real", "reshape",
+    "inplace", "link", "look", "permute_dims", "put", "read_key", "real", "rebind", "reshape",
     "reshape_tensor", "setitem", "write",
 ]  # fmt: skip
 
@@ -236,7 +236,7 @@ def write(t: Tensor, value: Any, key: Key | None = None) -> None:
             "the value's shape must broadcast to the indexed shape",
         ) from error  # fmt: skip
     if made is not None:
-        _rebind(base, made.node)
+        rebind(base, made.node)
 
 
 def _store(root: Tensor, recipe: Recipe, stored: Any) -> None:
@@ -247,7 +247,7 @@ def _store(root: Tensor, recipe: Recipe, stored: Any) -> None:
     root.array = root.kernels.put(root.array, stored, recipe=recipe)
 
 
-def _rebind(base: Tensor, node: Any) -> None:
+def rebind(base: Tensor, node: Any) -> None:
     """The base, and so every view of it, now has this history."""
     moved = _retained(base)
     base.node, base.tracked = node, True
@@ -288,7 +288,7 @@ def assign(t: Tensor, value: Tensor) -> None:
     _invalidate(t)
     t.array = value.array
     if value.tracked:
-        _rebind(t, value.node if value.node is not None else _through(value))
+        rebind(t, value.node if value.node is not None else _through(value))
     elif grad_mode.get():
         t.node, t.tracked = None, t.tracked and t.node is None
 

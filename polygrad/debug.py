@@ -1,0 +1,108 @@
+"""Looking inside: which kernels serve an operation, and the graph behind a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polygrad import dtypes
+from polygrad.errors import InvalidArgumentError
+from polygrad.primitive import PRIMITIVES
+from polygrad.registry import devices, find_backend, find_device, kernels_for
+from polygrad.tape import Node
+from polygrad.tensor import Tensor
+
+__all__ = ["graph_dot", "show_kernels"]
+
+
+def show_kernels(name: str, device: Any = None, dtype: Any = None) -> str:
+    """Which function serves an operation, for every device and floating dtype present; also printed.
+
+    Parameters
+    ----------
+    name
+        Of a primitive, such as `softmax`.
+    device, dtype
+        Only this device, or dtype.
+
+    Returns
+    -------
+    str
+        The printed table: device, dtype, kind (kernel, forward, library) and where it is defined.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such primitive.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> _ = pg.show_kernels("multiply", device="cpu", dtype=pg.float32)
+    multiply  cpu  float32  forward _operator.mul
+    """
+    if name not in PRIMITIVES:
+        close = sorted(n for n in PRIMITIVES if name.split("_")[0] in n)
+        raise InvalidArgumentError(
+            f"there is no primitive {name!r}", "show_kernels, argument name",
+            "did you mean: " + ", ".join(close or sorted(PRIMITIVES)),
+        )  # fmt: skip
+    places = devices() if device is None else [find_device(device)]
+    wanted = [d for d in dtypes.ALL if dtypes.kind_of(d) >= dtypes.REAL]
+    if dtype is not None:
+        wanted = [dtypes.canonical(dtype)]
+    lines = []
+    for place in places:
+        for d in wanted:
+            kernels = _kernels(place, d)
+            if kernels is not None:
+                lines.append(f"{name}  {place}  {d}  {kernels.origin(name)}")
+    text = "\n".join(lines)
+    print(text)  # noqa: T201  it is what the function is for
+    return text
+
+
+def _kernels(place: Any, dtype: Any) -> Any:
+    if not find_backend(place.kind).supports(dtype, place):
+        return None
+    return kernels_for(place, dtype)
+
+
+def graph_dot(tensor: Tensor) -> str:
+    """The graph behind a tensor in Graphviz's DOT language: operations, shapes, leaves.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> x = pg.tensor([1.0], requires_grad=True)
+    >>> print(pg.debug.graph_dot(x * 2).splitlines()[0])
+    digraph polygrad {
+    """
+    lines = ["digraph polygrad {", "  rankdir=BT; node [shape=box, fontname=monospace];"]
+    names: dict[int, str] = {}
+
+    def name(item: Any) -> str:
+        if id(item) not in names:
+            names[id(item)] = f"n{len(names)}"
+            if isinstance(item, Node):
+                lines.append(f'  {names[id(item)]} [label="{item.primitive.name}"];')
+            else:
+                label = f"{item.dtype} {item.shape}"
+                lines.append(f'  {names[id(item)]} [label="{label}", style=filled];')
+        return names[id(item)]
+
+    start: Any = tensor.grad_fn or tensor
+    stack, seen = [start], {id(start)}
+    name(start)
+    while stack:
+        item = stack.pop()
+        if not isinstance(item, Node):
+            continue
+        for producer, _ in item.next_functions:
+            if producer is None:
+                continue
+            target = producer if isinstance(producer, Node) else producer.variable
+            lines.append(f"  {name(target)} -> {name(item)};")
+            if id(target) not in seen:
+                seen.add(id(target))
+                stack.append(target)
+    return "\n".join([*lines, "}"])
