@@ -15,6 +15,7 @@ from polygrad.calls import operand
 from polygrad.config import default_complex_dtype, default_dtype
 from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError
 from polygrad.families import Chapter
+from polygrad.primitive import CONSTANT, Primitive
 from polygrad.registry import backend_of, find_device, kernels_for
 from polygrad.tensor import Tensor, new_tensor, raw
 from polygrad.views import astype as astype_primitive
@@ -248,3 +249,103 @@ def shape_tuple(shape: Any, where: str) -> tuple[int, ...]:
 
 for _function in (tensor, asarray, full):
     _table.public(differentiable=False)(_function)
+
+
+# ---- the standard's constants -------------------------------------------------------------------
+def _kernels(dtype: Any, device: Any, where: str) -> Kernels:
+    wanted = default_dtype() if dtype is None else dtypes.canonical(dtype)
+    return kernels_for(find_device(device), wanted, where)
+
+
+def _like(x: Any, dtype: Any, device: Any, where: str) -> tuple[tuple[int, ...], Kernels]:
+    """Shape and Kernels of a tensor like `x`."""
+    if not isinstance(x, Tensor):
+        x = asarray(x)
+    if dtype is None and device is None:
+        return x.shape, x.kernels
+    wanted = x.dtype if dtype is None else dtypes.canonical(dtype)
+    found = x.device if device is None else find_device(device)
+    return x.shape, kernels_for(found, wanted, where)
+
+
+def zeros(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor of zeros.
+
+    >>> import polygrad as pg
+    >>> pg.zeros(2)
+    tensor([0., 0.], dtype=float32)
+    """
+    k = _kernels(dtype, device, "zeros")
+    return new_tensor(k.zeros(shape_tuple(shape, "zeros")), k)
+
+
+def ones(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor of ones.
+
+    >>> import polygrad as pg
+    >>> pg.ones(2)
+    tensor([1., 1.], dtype=float32)
+    """
+    k = _kernels(dtype, device, "ones")
+    return new_tensor(k.ones(shape_tuple(shape, "ones")), k)
+
+
+def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Zeros in the shape of `x`, and with its dtype and device unless others are given."""
+    shape, k = _like(x, dtype, device, "zeros_like")
+    return new_tensor(k.zeros(shape), k)
+
+
+def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Ones in the shape of `x`, and with its dtype and device unless others are given."""
+    shape, k = _like(x, dtype, device, "ones_like")
+    return new_tensor(k.ones(shape), k)
+
+
+def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor in the shape of `x` filled with one value, with its dtype and device unless given."""
+    shape, k = _like(x, dtype, device, "full_like")
+    return full(shape, fill_value, dtype=k.dtype, device=k.device)
+
+
+def empty(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor whose values are not to be read before they are written; here they are zeros."""
+    k = _kernels(dtype, device, "empty")
+    return new_tensor(k.zeros(shape_tuple(shape, "empty")), k)
+
+
+def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor like `x` whose values are not to be read before they are written."""
+    return zeros_like(x, dtype=dtype, device=device)
+
+
+def arange(
+    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None
+) -> Tensor:
+    """Numbers from `start` up to `stop`, which is not reached, in steps of `step`.
+
+    >>> import polygrad as pg
+    >>> pg.arange(1, 6, 2)
+    tensor([1, 3, 5], dtype=int64)
+    """
+    if stop is None:
+        start, stop = 0, start
+    numbers = [n.item() if isinstance(n, (Tensor, np.generic)) else n for n in (start, stop, step)]
+    if numbers[2] == 0:
+        raise InvalidArgumentError("a step of 0 leads nowhere", "arange, argument step")
+    if dtype is None:
+        whole = all(isinstance(n, int) for n in numbers)
+        dtype = dtypes.int64 if whole else default_dtype()
+    k = _kernels(dtype, device, "arange")
+    return new_tensor(k.from_numpy(np.arange(*numbers)), k)
+
+
+for _function in (  # type: ignore[assignment]
+    zeros, ones, zeros_like, ones_like, full_like, empty, empty_like, arange,
+):  # fmt: skip
+    _table.public(differentiable=False)(_function)
+
+for _name, _fill in (("zeros_like", 0), ("ones_like", 1)):
+    Primitive(
+        _name, ("x",), {"x": CONSTANT}, forward=lambda F, x, _fill=_fill: F.of(x).full(x.shape, _fill)
+    )

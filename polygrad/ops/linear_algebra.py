@@ -1,0 +1,151 @@
+"""Linear algebra functions of the array API standard's main namespace, and `einsum`, `linear`, `outer`."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from polygrad.calls import describe
+from polygrad.errors import ShapeError
+from polygrad.families import Chapter
+from polygrad.ops.manipulation import as_tensor, broadcast_shapes
+from polygrad.primitive import Primitive
+from polygrad.tensor import Tensor
+from polygrad.views import ViewPrimitive
+
+_table = Chapter("linear_algebra")
+Shape = tuple[int, ...]
+
+
+# ---- transposes ---------------------------------------------------------------------------------
+_matrix_transpose = ViewPrimitive(
+    "matrix_transpose", lambda F, g, shape: F.matrix_transpose(g), forward=operator.attrgetter("mT")
+)
+
+
+@_table.public(samples=lambda s: [((s.real(2, 3),), {}), ((s.complex(2, 0, 3),), {})], kinds="bifc")
+def matrix_transpose(x: Any, /) -> Tensor:
+    """The last two axes exchanged.
+
+    Parameters
+    ----------
+    x
+        Tensor of any dtype, of two axes or more.
+
+    Returns
+    -------
+    Tensor
+        A view of `x`.
+
+    Raises
+    ------
+    ShapeError
+        `x` has fewer than two axes.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.matrix_transpose(pg.ones((2, 3, 4))).shape
+    (2, 4, 3)
+    """
+    x = as_tensor(x, "matrix_transpose, argument x")
+    if x.ndim < 2:
+        raise ShapeError(
+            f"a tensor of shape {x.shape} has no last two axes", f"matrix_transpose{describe([x])}",
+            "pass a matrix, or a stack of them",
+        )  # fmt: skip
+    return _matrix_transpose.view(x)
+
+
+# ---- matmul -------------------------------------------------------------------------------------
+def _rows(F: Any, x: Any) -> Any:
+    """A stack of matrices as one matrix: all rows below each other."""
+    return F.reshape(x, shape=(-1, x.shape[-1]))
+
+
+def _matmul_x(g: Any, F: Any, x_shape: Shape, y: Any) -> Any:
+    """G Y^H, with vectors as matrices of one row or column."""
+    y = F.conj(y)
+    if len(y.shape) == 1:
+        return (F.expand_dims(g, axis=-1) if len(x_shape) > 1 else g) * y
+    if len(x_shape) == 1:
+        return F.squeeze(F.matmul(y, F.expand_dims(g, axis=-1)), axis=-1)
+    return F.matmul(g, F.matrix_transpose(y))
+
+
+def _matmul_y(g: Any, F: Any, x: Any, y_shape: Shape) -> Any:
+    """X^H G, with vectors as matrices of one row or column."""
+    x = F.conj(x)
+    ndim = len(x.shape)
+    if ndim == 1:
+        if len(y_shape) == 1:
+            return g * x
+        return F.expand_dims(x, axis=-1) * F.expand_dims(g, axis=-2)
+    if len(y_shape) == 1:
+        return F.squeeze(F.matmul(F.matrix_transpose(x), F.expand_dims(g, axis=-1)), axis=-1)
+    if len(y_shape) == 2 and ndim > 2:  # one product instead of a sum of many
+        return F.matmul(F.matrix_transpose(_rows(F, x)), _rows(F, g))
+    return F.matmul(F.matrix_transpose(x), g)
+
+
+_matmul = Primitive(
+    "matmul", ("x", "y"), {"x": _matmul_x, "y": _matmul_y}, forward=operator.matmul
+)
+
+
+def _check_matmul(x: Tensor, y: Tensor, where: str) -> None:
+    """Refuse shapes that cannot be multiplied."""
+    a, b = x.shape, y.shape
+    if not a or not b:
+        raise ShapeError(
+            f"a 0-d tensor has no matrix product: shapes {a} and {b}", f"{where}{describe([x, y])}",
+            "write x * y",
+        )  # fmt: skip
+    inner = b[-2] if len(b) > 1 else b[0]
+    if a[-1] != inner:
+        raise ShapeError(
+            f"shapes {a} and {b} do not match: the last axis of x has length {a[-1]}, "
+            f"the {'second last' if len(b) > 1 else 'only'} axis of y {inner}",
+            f"{where}{describe([x, y])}", "transpose one with .mT, or check which axes are meant",
+        )  # fmt: skip
+    broadcast_shapes(a[:-2], b[:-2])
+
+
+@_table.public(samples=lambda s: [
+    ((s.real(2, 3), s.real(3, 4)), {}), ((s.real(3), s.real(3)), {}), ((s.real(2, 3), s.real(3)), {}),
+    ((s.real(3), s.real(2, 3, 4)), {}), ((s.real(5, 2, 3), s.real(3, 4)), {}),
+    ((s.real(5, 1, 2, 3), s.real(4, 3, 2)), {}), ((s.complex(2, 3), s.complex(3, 2)), {}),
+    ((s.real(2, 0), s.real(0, 3)), {}),
+], kinds="ifc", method=True)  # fmt: skip
+def matmul(x1: Any, x2: Any, /) -> Tensor:
+    """The matrix product x1 @ x2.
+
+    Parameters
+    ----------
+    x1, x2
+        Numeric tensors. The last two axes are matrices, those before broadcast; a vector is a row on the
+        left, a column on the right, and its axis of length 1 is dropped from the result.
+
+    Returns
+    -------
+    Tensor
+        Of the promoted dtype.
+
+    Raises
+    ------
+    ShapeError
+        Inner lengths differ, a tensor is 0-d, or the stacks do not broadcast.
+
+    Notes
+    -----
+    Derivative: with G the cotangent, G X2^H for X1 and X1^H G for X2.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.matmul(pg.ones((2, 3)), pg.ones(3))
+    tensor([3., 3.], dtype=float32)
+    """
+    x, y = as_tensor(x1, "matmul, argument x1"), as_tensor(x2, "matmul, argument x2")
+    _check_matmul(x, y, "matmul")
+    return _matmul.call(x, y)  # type: ignore[no-any-return]
