@@ -1,61 +1,91 @@
-"""Axes as users write them, made plain: one place for their checks and their errors."""
+"""Arguments that many functions share: axes, and operands that must be Tensors."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from polygrad.calls import operand
+from polygrad.config import default_complex_dtype, default_dtype
+from polygrad.dtypes import bool as bool_dtype
+from polygrad.dtypes import int64
 from polygrad.errors import InvalidArgumentError, InvalidTypeError, OutOfRangeError
+from polygrad.registry import default_device, kernels_for
+from polygrad.tensor import Tensor, new_tensor
 
-__all__ = ["normalize_axes", "normalize_axis"]
+__all__ = ["as_tensor", "normalize_axes", "normalize_axis"]
 
 
-def normalize_axis(axis: Any, ndim: int, where: str, name: str = "axis") -> int:
-    """`axis` as an int in [0, ndim).
-
-    >>> normalize_axis(-1, 3, "sum")
-    2
+def normalize_axis(axis: Any, ndim: int, where: str) -> int:
+    """The axis counted from the front; `where` names the function, and what is indexed.
 
     Raises
     ------
-    InvalidTypeError
-        It is no integer.
     OutOfRangeError
         There is no such axis.
+    InvalidTypeError
+        `axis` is no integer.
+
+    >>> normalize_axis(-1, 3, "flip")
+    2
     """
     try:
         found: int = axis.__index__()
     except AttributeError:
         raise InvalidTypeError(
-            f"an axis is an integer, not {axis!r}", f"{where}, argument {name}"
+            f"an axis is an int, not {axis!r}", f"{where}, argument axis", "pass an int"
         ) from None
     if not -ndim <= found < ndim:
+        has = f"the tensor has {ndim} axes" if ndim else "a 0-d tensor has no axes"
         raise OutOfRangeError(
-            f"there is no axis {found} in {ndim} dimensions", f"{where}, argument {name}",
-            f"use an integer from {-ndim} to {ndim - 1}" if ndim else "a 0-d tensor has no axes",
+            f"there is no axis {found}: {has}", f"{where}, argument axis",
+            f"choose from {-ndim} to {ndim - 1}" if ndim else "leave axis out",
         )  # fmt: skip
-    return found % ndim
+    return found + ndim if found < 0 else found
 
 
-def normalize_axes(axis: Any, ndim: int, where: str, name: str = "axis") -> tuple[int, ...]:
-    """An int, a tuple of ints or None (all axes) as a tuple of ints in [0, ndim), in the order given.
-
-    >>> normalize_axes((0, -1), 3, "sum"), normalize_axes(None, 2, "sum")
-    ((0, 2), (0, 1))
+def normalize_axes(axis: Any, ndim: int, where: str) -> tuple[int, ...]:
+    """Axes as a tuple counted from the front; None means all of them.
 
     Raises
     ------
-    InvalidTypeError, OutOfRangeError
+    OutOfRangeError, InvalidTypeError
         As `normalize_axis`.
     InvalidArgumentError
         An axis is named twice.
+
+    >>> normalize_axes((0, -1), 3, "sum"), normalize_axes(None, 2, "sum")
+    ((0, 2), (0, 1))
     """
     if axis is None:
         return tuple(range(ndim))
-    entries = axis if isinstance(axis, (tuple, list)) else (axis,)
-    found = tuple(normalize_axis(a, ndim, where, name) for a in entries)
+    if not isinstance(axis, (tuple, list)):
+        return (normalize_axis(axis, ndim, where),)
+    found = tuple(normalize_axis(a, ndim, where) for a in axis)
     if len(set(found)) != len(found):
         raise InvalidArgumentError(
-            f"an axis is named twice: {tuple(entries)}", f"{where}, argument {name}",
+            f"an axis is named twice: {tuple(axis)} of {ndim} axes", f"{where}, argument axis",
             "name each axis once",
         )  # fmt: skip
     return found
+
+
+def as_tensor(x: Any, where: str) -> Tensor:
+    """A Tensor as it is; a raw array or a number as a constant one.
+
+    Raises
+    ------
+    ForeignArrayError
+        `x` is none of these.
+    """
+    if isinstance(x, Tensor):
+        return x
+    found = operand(x, where)
+    if isinstance(found, Tensor):
+        return found
+    if found is None:
+        raise InvalidTypeError("None is no tensor", where, "pass a Tensor, an array or a number")
+    dtype = {
+        bool: bool_dtype, int: int64, float: default_dtype(), complex: default_complex_dtype(),
+    }[type(found)]  # fmt: skip
+    kernels = kernels_for(default_device(), dtype)
+    return new_tensor(kernels.full((), found), kernels)
