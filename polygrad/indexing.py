@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polygrad.errors import InvalidArgumentError, InvalidTypeError
+
 if TYPE_CHECKING:
     from polygrad.backend import Backend
     from polygrad.device import Device
 
 Key = tuple[Any, ...]
 
-__all__ = ["Key", "gather", "is_basic", "on_host", "positions", "put", "size_of", "upload", "within"]
+__all__ = ["Key", "gather", "is_basic", "on_host", "positions", "put", "shape_tuple", "size_of", "upload", "within"]
 
 
 def is_basic(key: Key) -> bool:
@@ -54,6 +56,31 @@ def within(shape: tuple[int, ...], key: Key) -> Key:
             start, stop, step = 0, 0, 1
         out.append(slice(start, stop if stop >= 0 else None, step))
     return tuple(out)
+
+
+def shape_tuple(shape: Any, where: str) -> tuple[int, ...]:
+    """A shape, or one length, as a tuple of ints of at least zero.
+
+    >>> shape_tuple(3, "zeros")
+    (3,)
+
+    Raises
+    ------
+    InvalidTypeError, InvalidArgumentError
+        An entry is no integer, or is negative.
+    """
+    entries = shape if isinstance(shape, (tuple, list)) else (shape,)
+    try:
+        found = tuple(n.__index__() for n in entries)
+    except AttributeError:
+        raise InvalidTypeError(
+            f"a shape is an int or a tuple of ints, not {shape!r}", f"{where}, argument shape"
+        ) from None
+    if any(n < 0 for n in found):
+        raise InvalidArgumentError(
+            f"lengths of axes are not negative: {found}", f"{where}, argument shape"
+        )
+    return found
 
 
 def size_of(shape: tuple[int, ...]) -> int:

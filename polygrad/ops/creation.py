@@ -15,6 +15,7 @@ from polygrad.calls import operand
 from polygrad.config import default_complex_dtype, default_dtype
 from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError
 from polygrad.families import Chapter
+from polygrad.indexing import shape_tuple
 from polygrad.primitive import CONSTANT, Primitive
 from polygrad.registry import backend_of, find_device, kernels_for
 from polygrad.tensor import Tensor, new_tensor, raw
@@ -229,22 +230,6 @@ def full(
         return clone_primitive.call(spread)  # type: ignore[no-any-return]
     host, kernels = _place(*_host(fill_value, "full, argument fill_value"), dtype, device, "full")
     return new_tensor(kernels.full(shape, host.item()), kernels)
-
-
-def shape_tuple(shape: Any, where: str) -> tuple[int, ...]:
-    """A shape as a tuple of ints, at least zero."""
-    entries = shape if isinstance(shape, (tuple, list)) else (shape,)
-    try:
-        found = tuple(n.__index__() for n in entries)
-    except AttributeError:
-        raise InvalidTypeError(
-            f"a shape is an int or a tuple of ints, not {shape!r}", f"{where}, argument shape"
-        ) from None
-    if any(n < 0 for n in found):
-        raise InvalidArgumentError(
-            f"lengths of axes are not negative: {found}", f"{where}, argument shape"
-        )
-    return found
 
 
 for _function in (tensor, asarray, full):

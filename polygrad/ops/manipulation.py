@@ -13,9 +13,8 @@ from typing import Any
 from polygrad.calls import describe, operand
 from polygrad.errors import InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.families import Chapter
-from polygrad.indexing import size_of
+from polygrad.indexing import shape_tuple, size_of
 from polygrad.ops._axes import normalize_axes, normalize_axis
-from polygrad.ops.creation import shape_tuple
 from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor
 from polygrad.views import ViewPrimitive, reshape_tensor
