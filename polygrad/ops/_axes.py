@@ -15,8 +15,8 @@ from polygrad.tensor import Tensor, new_tensor
 __all__ = ["as_tensor", "normalize_axes", "normalize_axis"]
 
 
-def normalize_axis(axis: Any, ndim: int, where: str) -> int:
-    """The axis counted from the front; `where` names the function, and what is indexed.
+def normalize_axis(axis: Any, ndim: int, where: str, name: str = "axis") -> int:
+    """The axis counted from the front; `where` and `name` say which argument of which function it is.
 
     Raises
     ------
@@ -32,18 +32,18 @@ def normalize_axis(axis: Any, ndim: int, where: str) -> int:
         found: int = axis.__index__()
     except AttributeError:
         raise InvalidTypeError(
-            f"an axis is an int, not {axis!r}", f"{where}, argument axis", "pass an int"
+            f"an axis is an int, not {axis!r}", f"{where}, argument {name}", "pass an int"
         ) from None
     if not -ndim <= found < ndim:
         has = f"the tensor has {ndim} axes" if ndim else "a 0-d tensor has no axes"
         raise OutOfRangeError(
-            f"there is no axis {found}: {has}", f"{where}, argument axis",
+            f"there is no axis {found}: {has}", f"{where}, argument {name}",
             f"choose from {-ndim} to {ndim - 1}" if ndim else "leave axis out",
         )  # fmt: skip
     return found + ndim if found < 0 else found
 
 
-def normalize_axes(axis: Any, ndim: int, where: str) -> tuple[int, ...]:
+def normalize_axes(axis: Any, ndim: int, where: str, name: str = "axis") -> tuple[int, ...]:
     """Axes as a tuple counted from the front; None means all of them.
 
     Raises
@@ -59,11 +59,11 @@ def normalize_axes(axis: Any, ndim: int, where: str) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     if not isinstance(axis, (tuple, list)):
-        return (normalize_axis(axis, ndim, where),)
-    found = tuple(normalize_axis(a, ndim, where) for a in axis)
+        return (normalize_axis(axis, ndim, where, name),)
+    found = tuple(normalize_axis(a, ndim, where, name) for a in axis)
     if len(set(found)) != len(found):
         raise InvalidArgumentError(
-            f"an axis is named twice: {tuple(axis)} of {ndim} axes", f"{where}, argument axis",
+            f"an axis is named twice: {tuple(axis)} of {ndim} axes", f"{where}, argument {name}",
             "name each axis once",
         )  # fmt: skip
     return found
