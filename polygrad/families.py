@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from polygrad.errors import PrimitiveError
 from polygrad.primitive import CONSTANT, Primitive, Rule
 
-__all__ = ["OPERATIONS", "Chapter", "Operation", "Samples"]
+__all__ = ["OPERATIONS", "Chapter", "Operation", "Samples", "operations_of"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Samples = Callable[[Any], Iterable[tuple[tuple[Any, ...], dict[str, Any]]]]
@@ -48,6 +48,8 @@ class Operation:
         False for functions whose result has no gradient (comparisons, indices, constants).
     method
         Whether Tensors have it as a method.
+    space
+        The part of polygrad it is found in, as `nn.functional`; empty: polygrad itself.
     """
 
     name: str
@@ -60,9 +62,20 @@ class Operation:
     kinds: str = "f"
     differentiable: bool = True
     method: bool = False
+    space: str = ""
 
 
 OPERATIONS: dict[str, Operation] = {}
+
+
+def operations_of(space: str = "") -> dict[str, Operation]:
+    """The operations of a part of polygrad, by their names there; of polygrad itself by default.
+
+    >>> "exp" in operations_of(), "exp" in operations_of("nn.functional")
+    (True, False)
+    """
+    return {o.name: o for o in OPERATIONS.values() if o.space == space}
+
 
 _DOC = """{summary}
 
@@ -83,18 +96,17 @@ _FULL = (-3.0, 3.0)
 
 
 class Chapter:
-    """The op table of one chapter."""
+    """The op table of one chapter; `space` says where its functions are found, see `Operation`."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, space: str = "") -> None:
+        self.name, self.space = name, space
 
     def add(self, operation: Operation) -> None:
         """Enter an operation in the registry."""
-        if operation.name in OPERATIONS:
-            raise PrimitiveError(
-                f"the operation {operation.name!r} is declared twice", self.name, "rename one"
-            )
-        OPERATIONS[operation.name] = operation
+        key = f"{self.space}.{operation.name}" if self.space else operation.name
+        if key in OPERATIONS:
+            raise PrimitiveError(f"the operation {key} is declared twice", self.name, "rename one")
+        OPERATIONS[key] = operation
 
     def _elementwise(self, p: Primitive, summary: str, **facts: Any) -> Callable[..., Any]:
         function = p.call
@@ -113,7 +125,9 @@ class Chapter:
             note=f"Derivative. {rule}" if rule else "The result has no gradient.",
         )  # fmt: skip
         self.add(
-            Operation(p.name, function, self.name, summary, primitive=p, **facts),
+            Operation(
+                p.name, function, self.name, summary, primitive=p, space=self.space, **facts
+            ),
         )
         return function
 
@@ -216,6 +230,7 @@ class Chapter:
                 Operation(
                     function.__name__, function, self.name, summary, samples=samples,
                     kinds=kinds, differentiable=differentiable, method=method,
+                    space=self.space,
                 )
             )  # fmt: skip
             return function

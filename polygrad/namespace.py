@@ -16,7 +16,7 @@ from typing import Any
 
 from polygrad import dtypes
 from polygrad.errors import InvalidArgumentError
-from polygrad.families import OPERATIONS
+from polygrad.families import operations_of
 from polygrad.registry import device as use_device
 from polygrad.registry import find_device
 
@@ -38,7 +38,7 @@ class Namespace(types.ModuleType):
             setattr(self, dtype.name, dtype)
         for name, value in CONSTANTS.items():
             setattr(self, name, value)
-        for name, operation in OPERATIONS.items():
+        for name, operation in operations_of().items():
             setattr(self, name, _bound(operation.function, device))
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -3,15 +3,15 @@
 Note [The stream]
 -----------------
 Block b of the stream of seed s is Philox4x64-10 (Salmon, Moraes, Dror, Shaw, "Parallel random
-numbers: as easy as 1, 2, 3", 2011) with key (s mod 2**64, 0) and counter b + 1, as NumPy defines it:
+numbers: as easy as 1, 2, 3", 2011) with key (s mod 2**64, 0) and counter b + 1, as NumPy has it:
 four words of 64 bits. Every call takes whole blocks, so that its numbers depend on the seed, on the
 block it starts at and on nothing else; a device could make any part of them by itself. With `w` a
 word of 64 bits, and `h` one of 32, of which w holds two, the low half first, they are
 
 - uniform: `(h >> 8) * 2**-24` in float32, `(w >> 11) * 2**-53` in float64; so 0 <= u < 1;
 - normal: Box and Muller's `r cos(a)` and `r sin(a)` of consecutive pairs, with `a = 2 pi v` and
-  `r = sqrt(-2 log(u))`, where u is `(h + 1) * 2**-32` or `((w >> 11) + 1) * 2**-53` of the first of a
-  pair, and v the uniform number of the second;
+  `r = sqrt(-2 log(u))`, where u is `(h + 1) * 2**-32` or `((w >> 11) + 1) * 2**-53` of the first of
+  a pair, and v the uniform number of the second;
 - integers below n: the high 64 bits of the product `w * n`, biased by at most n / 2**64;
 - bernoulli(p): `h < p * 2**32`;
 - permutation: the order that sorts n words w.
