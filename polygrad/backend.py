@@ -1,4 +1,4 @@
-"""What an array library must tell polygrad (`Backend`), and the operations it then offers (`Kernels`).
+"""What an array library must tell polygrad (`Backend`), and what it then offers (`Kernels`).
 
 A backend is one small class. The methods without a body are the contract; the others have defaults
 written in functions of the array API standard, and a backend overrides them only to be faster or
@@ -37,7 +37,7 @@ class Capabilities:
     writeable
         Arrays can be written in place.
     aliasing
-        Basic indexing, reshape and permute_dims give views of the same memory, whose `base` is its owner.
+        Basic indexing, reshape and permute_dims give views of one memory; their `base` owns it.
     sparse_keys
         Integer-array and mask keys work in `x[key]` and `x[key] = v` as in NumPy.
     checks_indices
@@ -64,7 +64,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class KnownGap:
-    """A fault of the library that the conformance suite expects to see, until the day it is gone."""
+    """A fault of the library that the conformance suite expects, until the day it is gone."""
 
     op: str
     reason: str
@@ -98,7 +98,7 @@ FORWARDS: dict[str, Kernel] = {}
 
 
 class Backend(ABC):
-    """One array library. Instances are made once, when a device or an array of theirs is first met."""
+    """One array library. Made once, when a device or an array of its own is first met."""
 
     name: ClassVar[str]
     device_kinds: ClassVar[tuple[str, ...]]
@@ -145,7 +145,7 @@ class Backend(ABC):
         return ""
 
     def canonical_device(self, device: Device) -> Device | None:
-        """The present device that `device` names, or None; `cuda` means `cuda:0`, the first of them."""
+        """The present device that `device` names, or None; `cuda` means the first, `cuda:0`."""
         present = self.devices()
         if device in present:
             return present[present.index(device)]
@@ -177,7 +177,12 @@ class Backend(ABC):
         return self.from_numpy(np.asarray(value), device)
 
     def astype(self, array: Array, dtype: dtypes.Dtype) -> Array:
-        """`array` with another dtype: a copy, or `array` itself if it has that dtype."""
+        """`array` with another dtype: a copy, or `array` itself if it has that dtype.
+
+        A complex value loses its imaginary part.
+        """
+        if dtypes.kind_of(self.dtype_of(array)) == dtypes.COMPLEX != dtypes.kind_of(dtype):
+            array = self.xp.real(array)
         return self.xp.astype(array, self.native_dtype(dtype), copy=False)
 
     def copy(self, array: Array) -> Array:
@@ -193,12 +198,12 @@ class Backend(ABC):
         del device
 
     def guard(self, device: Device) -> Guard | None:
-        """A context manager to hold around every call for `device` (current device, lock), or None."""
+        """What to hold around every call for `device` (the current device, a lock), or None."""
         del device
         return None
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """Held around a backward sweep: the library's floating-point warnings say nothing new there."""
+        """Held around a backward sweep, where floating-point warnings would say nothing new."""
         return nullcontext()
 
     def scalar(self, kernels: Kernels) -> Callable[[Any], Any] | None:
@@ -222,7 +227,7 @@ class Backend(ABC):
         return False
 
     def getitem(self, array: Array, key: tuple[Any, ...]) -> Array:
-        """`array[key]`; `key` is normal: ints, slices, None, one Ellipsis, and this library's arrays."""
+        """`array[key]`, of a normal key: ints, slices, None, one Ellipsis, arrays of its own."""
         if self.capabilities.sparse_keys or indexing.is_basic(key):
             return array[key]
         return indexing.gather(self, array, key)
@@ -238,7 +243,7 @@ class Backend(ABC):
         return array
 
     def add_at(self, array: Array, key: tuple[Any, ...], value: Any) -> Array:
-        """A copy of `array` with `value` added at `key`, equal places summed; on the host by default."""
+        """A copy with `value` added at `key`, equal places summed; on the host by default."""
         if indexing.is_basic(key):
             return self.set_at(array, key, self.getitem(array, key) + value)
         host = np.array(self.to_numpy(array))
@@ -248,7 +253,7 @@ class Backend(ABC):
     def strided_view(
         self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...]
     ) -> Array | None:
-        """A view of a C-ordered `array`; strides in elements. None: the library has no such views."""
+        """A view of a C-ordered `array`, strides in elements; None if the library has none."""
         del array, shape, strides
         return None
 
@@ -285,8 +290,8 @@ class Backend(ABC):
 class Kernels:
     """All operations on raw arrays of one (backend, device, dtype).
 
-    This is the namespace `F` that rules run on in an ordinary backward. An operation is resolved when
-    it is first used and is an attribute from then on.
+    This is the namespace `F` that rules run on in an ordinary backward. An operation is resolved
+    when it is first used and is an attribute from then on.
     """
 
     def __init__(self, backend: Backend, device: Device, dtype: dtypes.Dtype) -> None:
@@ -413,8 +418,8 @@ class Kernels:
 def bind(function: Kernel, kernels: Kernels) -> Kernel:
     """Give a kernel the Kernels it asks for.
 
-    A first parameter called `F` receives them at each call; a function of `F` alone is a factory, called
-    once, and what it returns is the kernel.
+    A first parameter called `F` receives them at each call; a function of `F` alone is a factory,
+    called once, and what it returns is the kernel.
     """
     try:
         parameters = list(inspect.signature(function).parameters)

@@ -1,8 +1,8 @@
 """Keys of `x[key]`: what they mean, and gather and put in functions of the standard.
 
-Libraries differ in which keys they take: some refuse lists, some separated index arrays, some writes
-altogether. `gather` and `put` need only `reshape`, `broadcast_to`, `take` and `where`; the positions are
-reckoned on the host, by NumPy, so that every key means what it means there, out of range included.
+Libraries differ in which keys they take: some refuse lists, some separated index arrays, some
+writes altogether. `gather` and `put` need only `reshape`, `broadcast_to`, `take` and `where`; the
+positions are reckoned on the host, by NumPy, so that every key means what it means there.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polygrad import dtypes
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
@@ -19,7 +20,18 @@ if TYPE_CHECKING:
 
 Key = tuple[Any, ...]
 
-__all__ = ["Key", "gather", "is_basic", "on_host", "positions", "put", "shape_tuple", "size_of", "upload", "within"]
+__all__ = [
+    "Key",
+    "gather",
+    "is_basic",
+    "on_host",
+    "positions",
+    "put",
+    "shape_tuple",
+    "size_of",
+    "upload",
+    "within",
+]
 
 
 def is_basic(key: Key) -> bool:
@@ -122,7 +134,7 @@ def positions(shape: tuple[int, ...], key: Key) -> np.ndarray[Any, Any]:
 
 
 def _one_axis(key: Key, ndim: int) -> int | None:
-    """The axis that one integer array picks from while all others are whole; None for other keys."""
+    """The axis that one integer array picks from while all others are whole, or None."""
     whole = [entry is Ellipsis or (type(entry) is slice and entry == slice(None)) for entry in key]
     if whole.count(False) != 1:
         return None
@@ -135,9 +147,7 @@ def _one_axis(key: Key, ndim: int) -> int | None:
 
 def upload(backend: Backend, places: np.ndarray[Any, Any], device: Device) -> Any:
     """Positions on a device, as its widest index type."""
-    dtype = np.dtype(np.int64)
-    if not backend.supports(dtype, device):
-        dtype = np.dtype(np.int32)
+    dtype = dtypes.int64 if backend.supports(dtypes.int64, device) else dtypes.int32
     return backend.from_numpy(places.astype(dtype, copy=False), device)
 
 
@@ -157,7 +167,7 @@ def gather(backend: Backend, array: Any, key: Key) -> Any:
 
 
 def put(backend: Backend, array: Any, key: Key, value: Any) -> Any:
-    """A copy of `array` with `copy[key] = value`, with `take` and `where` alone; the last write wins.
+    """A copy of `array` with `copy[key] = value`, by `take` and `where`; the last write wins.
 
     Raises
     ------
@@ -185,7 +195,7 @@ def put(backend: Backend, array: Any, key: Key, value: Any) -> Any:
 
 
 def _fitted(xp: Any, value: Any, shape: tuple[int, ...]) -> Any:
-    """`value` broadcast to `shape` and flattened; as NumPy does, axes of length 1 too many are dropped."""
+    """`value` broadcast to `shape`, and flat; as in NumPy, spare axes of length 1 are dropped."""
     lead = len(value.shape) - len(shape)
     if lead > 0 and set(value.shape[:lead]) == {1}:
         value = xp.reshape(value, value.shape[lead:])

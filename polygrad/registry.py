@@ -1,8 +1,8 @@
 """Which backend serves a device or an array, found lazily.
 
 A backend's library is imported only when a device of its kind is named or an array of its type is
-met. Three errors that differ: a name nobody claims; a library that is known but not installed; one that
-is installed but does not work.
+met. Three errors that differ: a name nobody claims; a library that is known but not installed; one
+that is installed but does not work.
 """
 
 from __future__ import annotations
@@ -295,9 +295,11 @@ def devices() -> list[Device]:
 
 
 def default_device() -> Device:
-    """The device of new tensors: of the `with pg.device(...)` around, else set by `set_default_device`,
-    else named by the environment variable POLYGRAD_DEVICE, else `cpu`.
-    """  # noqa: D205
+    """The device of new tensors.
+
+    That of the `with pg.device(...)` around, else the one set by `set_default_device`, else the one
+    that the environment variable POLYGRAD_DEVICE names, else `cpu`.
+    """
     chosen = _default.get()
     if chosen is not None:
         return chosen

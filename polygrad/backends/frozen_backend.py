@@ -1,4 +1,4 @@
-"""Read-only NumPy arrays: whoever writes to what polygrad holds, saved values above all, is found out.
+"""Read-only NumPy arrays: whoever writes to what polygrad holds, saved values above all, is caught.
 
 A FrozenArray is a NumPy array that cannot be written; what is computed from it is an ordinary array
 until polygrad keeps it. So kernels may write to arrays of their own, and to no others.
@@ -31,7 +31,7 @@ class FrozenArray(np.ndarray[Any, Any]):
     """A read-only array. Operations, functions and methods on it return plain arrays."""
 
     def __array_finalize__(self, source: Any) -> None:
-        """Every instance starts read-only; the ways to an instance that NumPy fills later are closed below."""
+        """Every instance starts read-only; methods that would fill one later are replaced below."""
         del source
         self.flags.writeable = False
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
-from polygrad import dtypes
-from polygrad.backend import Array, Backend, Capabilities
+from polygrad import dtypes, indexing
+from polygrad.backend import Array, Backend, Capabilities, Kernel
 from polygrad.device import Device
 
 CPU = Device("cpu")
@@ -18,11 +19,16 @@ _BFLOAT16 = "bfloat16"
 
 
 class NumpyBackend(Backend):
-    """Arrays that can be written, and CPython's reference count to say whether anybody would notice."""
+    """Arrays that can be written; CPython's reference count says whether anybody would notice."""
 
     name = "numpy"
     device_kinds = ("cpu",)
     capabilities = Capabilities(aliasing=True)
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name, function in _KERNELS.items():
+            self.kernel(name)(function)
 
     @property
     def array_types(self) -> tuple[type, ...]:
@@ -60,6 +66,10 @@ class NumpyBackend(Backend):
             array = array.real
         return array.astype(dtype, copy=False)
 
+    def quiet(self) -> AbstractContextManager[Any]:
+        """NumPy's error state: the forward has warned already, if it was to."""
+        return np.errstate(all="ignore")
+
     def supports(self, dtype: dtypes.Dtype, device: Device) -> bool:
         """Every dtype, and ml_dtypes' bfloat16."""
         return dtype in dtypes.ALL or dtype.name == _BFLOAT16
@@ -69,9 +79,12 @@ class NumpyBackend(Backend):
         return np.array(array, order="C")
 
     def add_at(self, array: Array, key: tuple[Any, ...], value: Any) -> Array:
-        """numpy.add.at on a copy."""
+        """numpy.add.at on a copy; a basic key has no place twice."""
         array = np.array(array, order="C")
-        np.add.at(array, key, value)
+        if indexing.is_basic(key):
+            array[key] += value
+        else:
+            np.add.at(array, key, value)
         return array
 
     def strided_view(
@@ -102,8 +115,72 @@ class NumpyBackend(Backend):
             return None
 
 
+# ---- kernels: methods and ufuncs, without the Python code that NumPy's functions put around them
+_Axes = int | tuple[int, ...] | None
+
+
+def _reduction(ufunc: Any) -> Kernel:
+    """The ufunc's own reduction."""
+    reduce: Any = ufunc.reduce
+
+    def kernel(x: Array, axis: _Axes = None, keepdims: bool = False) -> Array:
+        return reduce(x, axis, None, None, keepdims)
+
+    return kernel
+
+
+_sum = _reduction(np.add)
+
+
+def _mean(x: Array, axis: _Axes = None, keepdims: bool = False) -> Array:
+    """The sum over the count, in the dtype of x."""
+    if x.dtype.char not in "fdFD":
+        return x.mean(axis=axis, keepdims=keepdims)  # float16 sums in float32; integers in float64
+    total = _sum(x, axis, keepdims)
+    return total / (x.size // (total.size or 1))
+
+
+def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
+    """One element has strides of zero, which the constructor takes."""
+    if x.size != 1 or x.ndim > len(shape):
+        return np.broadcast_to(x, shape)
+    out: Array = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
+    out.flags.writeable = False
+    return out
+
+
+def _matmul(x: Array, y: Array) -> Array:
+    """Between vectors and matrices `dot` is the same product."""
+    if 0 < x.ndim <= 2 and 0 < y.ndim <= 2:
+        return x.dot(y)
+    return np.matmul(x, y)
+
+
+_KERNELS: dict[str, Kernel] = {
+    "sum": _sum,
+    "prod": _reduction(np.multiply),
+    "max": _reduction(np.maximum),
+    "min": _reduction(np.minimum),
+    "any": _reduction(np.logical_or),
+    "all": _reduction(np.logical_and),
+    "argmax": lambda x, axis=None, keepdims=False: x.argmax(axis, keepdims=keepdims),
+    "argmin": lambda x, axis=None, keepdims=False: x.argmin(axis, keepdims=keepdims),
+    "mean": _mean,
+    "reshape": lambda x, shape: x.reshape(shape),
+    "permute_dims": lambda x, axes: x.transpose(axes),
+    "matrix_transpose": lambda x: x.mT,
+    "broadcast_to": _broadcast_to,
+    "expand_dims": lambda x, axis: x[(slice(None),) * (axis % (x.ndim + 1)) + (None,)],
+    "squeeze": lambda x, axis: x.squeeze(axis),
+    "take": lambda x, indices, axis: x.take(indices, axis),
+    "matmul": _matmul,
+}
+
+
 class _Holder:
     __slots__ = ("array",)
+
+    array: Array
 
 
 def _calibrate() -> int:

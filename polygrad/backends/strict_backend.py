@@ -1,4 +1,4 @@
-"""array_api_strict: a NumPy that refuses whatever the array API standard does not promise. For tests.
+"""array_api_strict: a NumPy that refuses what the array API standard does not promise. For tests.
 
 Its devices are all the host's memory. `no_float64` and `no_x64` lack dtypes, as GPUs do.
 """

@@ -1,0 +1,239 @@
+"""dpnp: Intel GPUs through Level Zero, and CPUs through Intel's OpenCL runtime.
+
+Note [One call at a time]
+-------------------------
+dpnp deadlocks when several threads call it: a thread may hold Python's GIL while it submits work
+that waits for a host task, which waits for the GIL (intel/llvm#22943). So whatever reaches the
+library from here holds one lock, and Kernels hold it around every operation.
+
+Note [OpenCL on the CPU]
+------------------------
+The wheels bring Intel's OpenCL runtime for CPUs, but the file that announces it to the OpenCL
+loader names a path of the machine that built it (IntelPython/dpctl#914). The variable
+OCL_ICD_FILENAMES adds the library by its real path. It must be set before the process asks for
+devices the first time. POLYGRAD_NO_OPENCL_SETUP=1 in the environment leaves it alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import sys
+import threading
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TypeVar
+
+import dpctl
+import dpctl.memory
+import dpctl.utils
+import dpnp
+import numpy as np
+
+from polygrad import dtypes
+from polygrad.backend import Array, Backend, Capabilities, Guard, Kernels
+from polygrad.device import Device
+from polygrad.errors import DeviceMismatchError
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+_LOCK = threading.RLock()
+_DRIVERS = ("level_zero", "cuda", "hip", "opencl")  # of two for one card, the first is taken
+_NUMBERS = 256  # that each device and dtype keeps
+_LARGE = 1 << 17  # elements from which on a sum of columns is faster as a product with ones
+
+
+def _locked(method: Method) -> Method:
+    """See Note [One call at a time]."""
+
+    @functools.wraps(method)
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        with _LOCK:
+            return method(*args, **kwargs)
+
+    return inner  # type: ignore[return-value]
+
+
+def find_opencl_cpu() -> str | None:
+    """Announce Intel's OpenCL runtime for CPUs and return its path: Note [OpenCL on the CPU]."""
+    if os.environ.get("POLYGRAD_NO_OPENCL_SETUP") or os.environ.get("OCL_ICD_FILENAMES"):
+        return os.environ.get("OCL_ICD_FILENAMES")
+    candidates = [Path(sys.prefix) / "lib" / "libintelocl.so"]
+    try:
+        files = metadata.files("intel-opencl-rt") or ()
+    except metadata.PackageNotFoundError:
+        files = ()
+    names = ("libintelocl.so", "intelocl64.dll")
+    candidates = [Path(str(f.locate())) for f in files if f.name in names] + candidates
+    for path in candidates:
+        if path.is_file():
+            os.environ["OCL_ICD_FILENAMES"] = str(path.resolve())
+            return str(path.resolve())
+    return None
+
+
+def _visible() -> dict[str, Any]:
+    """The SyclDevices to use, by polygrad's names: GPUs first, each card once."""
+    named: dict[str, Any] = {}
+    for kind in ("gpu", "cpu", "accelerator"):
+        kept: list[Any] = []
+        for driver in _DRIVERS:
+            seen = {d.vendor for d in kept}
+            found = dpctl.get_devices(backend=driver, device_type=kind)
+            kept += [d for d in found if d.vendor not in seen]
+        named.update({f"sycl:{kind}:{i}": d for i, d in enumerate(kept)})
+    return named
+
+
+class DpnpBackend(Backend):
+    """SYCL devices. Index arrays are checked on the host, because the library clips silently."""
+
+    name = "dpnp"
+    device_kinds = ("sycl",)
+    capabilities = Capabilities(sparse_keys=False, checks_indices=False, asynchronous=True)
+    oom_errors = (MemoryError, dpctl.memory.USMAllocationError)
+
+    @_locked
+    def __init__(self) -> None:
+        super().__init__()
+        find_opencl_cpu()
+        found = {Device(name): device for name, device in _visible().items()}
+        self._queues = {d: dpctl.get_device_cached_queue(native) for d, native in found.items()}
+        self._by_native = {native: device for device, native in found.items()}
+        self.kernel("sum")(_sum)
+        self.kernel("mean")(_mean)
+
+    @classmethod
+    def problem(cls) -> str:
+        """No devices: a driver is missing, or was looked for before polygrad could name it."""
+        runtime = find_opencl_cpu()
+        if _visible():
+            return ""
+        return "dpctl sees no SYCL device. For a GPU install its Level Zero driver. " + (
+            "For the CPU load this backend before anything else asks dpctl for devices"
+            if runtime
+            else "For the CPU install intel-opencl-rt"
+        )
+
+    @property
+    def array_types(self) -> tuple[type, ...]:
+        """The class of dpnp.ndarray."""
+        return (dpnp.ndarray,)
+
+    @property
+    def xp(self) -> Any:
+        """The library."""
+        return dpnp
+
+    def devices(self) -> list[Device]:
+        """GPUs, then CPUs."""
+        return list(self._queues)
+
+    def native_device(self, device: Device) -> Any:
+        """The queue that the library itself uses for the device."""
+        return self._queues[device]
+
+    def device_of(self, array: Array) -> Device:
+        """By the SyclDevice."""
+        try:
+            return self._by_native[array.sycl_device]
+        except KeyError:
+            raise DeviceMismatchError(
+                f"an array on {array.sycl_device.filter_string}, which polygrad does not use",
+                f"devices of the backend dpnp: {', '.join(d.name for d in self._queues)}",
+                "make the array on a device of the Level Zero driver, or pass it as a NumPy array",
+            ) from None
+
+    def supports(self, dtype: dtypes.Dtype, device: Device) -> bool:
+        """Double and half precision where the hardware has them."""
+        native = self._queues[device].sycl_device
+        if dtype in (dtypes.float64, dtypes.complex128):
+            return bool(native.has_aspect_fp64)
+        return dtype in dtypes.STANDARD or (dtype == dtypes.float16 and native.has_aspect_fp16)
+
+    def guard(self, device: Device) -> Guard:
+        """The lock."""
+        return lambda: _LOCK
+
+    def scalar(self, kernels: Kernels) -> Callable[[Any], Any]:
+        """Numbers as 0-d arrays, kept: the library takes longer over a number than over an op."""
+        kept: dict[str, Any] = {}
+
+        def scalar(number: Any) -> Any:
+            text = repr(number)  # -0.0 and 0.0 are equal, their texts are not
+            if text not in kept:
+                if len(kept) >= _NUMBERS:
+                    kept.clear()
+                kept[text] = kernels.from_numpy(number)
+            return kept[text]
+
+        return scalar
+
+    @_locked
+    def from_numpy(self, array: np.ndarray[Any, Any], device: Device) -> Array:
+        """A copy; the library waits for it."""
+        return dpnp.asarray(array, device=self._queues[device], copy=True)
+
+    @_locked
+    def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
+        """A copy, after the work that it depends on."""
+        host: np.ndarray[Any, Any] = dpnp.asnumpy(array)
+        return host
+
+    astype = _locked(Backend.astype)
+    copy = _locked(Backend.copy)
+    getitem = _locked(Backend.getitem)
+    set_at = _locked(Backend.set_at)
+    add_at = _locked(Backend.add_at)
+
+    def synchronize(self, device: Device) -> None:
+        """Wait for the queue."""
+        self._queues[device].wait()
+
+    def memory(self, device: Device) -> tuple[int, int] | None:
+        """Of a GPU whose driver tells (ZES_ENABLE_SYSMAN=1), of a CPU where the system does."""
+        native = self._queues[device].sycl_device
+        free = dpctl.utils.intel_device_info(native).get("free_memory")
+        if free is None and native.is_cpu and hasattr(os, "sysconf"):
+            free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+        return None if free is None else (int(free), int(native.global_mem_size))
+
+    @_locked
+    def strided_view(
+        self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...]
+    ) -> Array:
+        """The constructor takes an array as buffer, with its offset."""
+        size = array.itemsize
+        strides = tuple(s * size for s in strides)
+        return dpnp.ndarray(shape, dtype=array.dtype, buffer=array, strides=strides)
+
+
+def _sum(F: Kernels, x: Array, axis: Any = None, keepdims: bool = False) -> Array:
+    """float16 is added up in float32; on a CPU large sums over leading axes are matrix products."""
+    if x.dtype == np.float16:
+        wide = dpnp.sum(x, axis=axis, keepdims=keepdims, dtype=np.float32)
+        return dpnp.astype(wide, np.float16)
+    slow = F.device.rest.startswith("cpu") and x.size >= _LARGE and x.dtype.char in "fd"
+    axes = {a % x.ndim for a in np.atleast_1d(axis)} if slow and axis is not None else set()
+    lead = next((i for i in range(x.ndim) if i not in axes), 0)
+    if not lead or not x.flags.c_contiguous:
+        return dpnp.sum(x, axis=axis, keepdims=keepdims)
+    rows = math.prod(x.shape[:lead])
+    ones = dpnp.ones(rows, dtype=x.dtype, device=x.sycl_queue)
+    total = dpnp.matmul(ones, dpnp.reshape(x, (rows, -1)))
+    total = dpnp.reshape(total, x.shape[lead:])
+    if len(axes) > lead:
+        total = dpnp.sum(total, axis=tuple(a - lead for a in axes if a > lead))
+    if keepdims:
+        total = dpnp.reshape(total, [1 if i in axes else n for i, n in enumerate(x.shape)])
+    return total
+
+
+def _mean(F: Kernels, x: Array, axis: Any = None, keepdims: bool = False) -> Array:
+    """The sum over the count; float16 in float32, which the library's mean is not."""
+    if x.dtype == np.float16:
+        return dpnp.astype(_mean(F, dpnp.astype(x, np.float32), axis, keepdims), np.float16)
+    total = _sum(F, x, axis, keepdims)
+    count = F.backend.kernels_of(total).full((), x.size // (total.size or 1))
+    return total / count

@@ -1,0 +1,104 @@
+"""JAX, eagerly: arrays that cannot be written, and numerics of another house to compare with.
+
+Loading this backend switches JAX's 64-bit types on for the whole process, because polygrad checks
+gradients in float64, where JAX would silently compute in float32. If the environment variable
+JAX_ENABLE_X64 is set, its word stands, and `supports` says no to 64-bit types where it says no.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from polygrad import dtypes, indexing
+from polygrad.backend import Array, Backend, Capabilities
+from polygrad.device import Device
+
+if "JAX_ENABLE_X64" not in os.environ:
+    jax.config.update("jax_enable_x64", True)
+
+
+class JaxBackend(Backend):
+    """The CPU and whatever else JAX was installed for."""
+
+    name = "jax"
+    device_kinds = ("jax",)
+    capabilities = Capabilities(
+        writeable=False,
+        sparse_keys=False,
+        checks_indices=False,
+        asynchronous=True,
+        subnormals=False,
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        natives = [*jax.devices(), *jax.devices("cpu")]
+        self._native = {Device(f"jax:{d.platform}:{d.id}"): d for d in natives}
+        self._device_of = {native: device for device, native in self._native.items()}
+
+    @classmethod
+    def problem(cls) -> str:
+        """JAX finds no device, not even a CPU, or cannot start the one it was told to use."""
+        try:
+            jax.devices()
+        except RuntimeError as error:
+            return str(error)
+        return ""
+
+    @property
+    def array_types(self) -> tuple[type, ...]:
+        """The class of concrete arrays; what JAX traces with is none of polygrad's."""
+        return (type(jnp.zeros(())),)
+
+    @property
+    def xp(self) -> Any:
+        """jax.numpy."""
+        return jnp
+
+    def devices(self) -> list[Device]:
+        """JAX's default device first."""
+        return list(self._native)
+
+    def native_device(self, device: Device) -> Any:
+        """JAX's own object."""
+        return self._native[device]
+
+    def device_of(self, array: Array) -> Device:
+        """By JAX's own object."""
+        return self._device_of[array.device]
+
+    def supports(self, dtype: dtypes.Dtype, device: Device) -> bool:
+        """Everything, 64-bit types if JAX was told so, and bfloat16."""
+        if dtype.name in ("int64", "uint64", "float64", "complex128"):
+            return bool(jax.config.jax_enable_x64)
+        return dtype in dtypes.ALL or dtype.name == "bfloat16"
+
+    def from_numpy(self, array: np.ndarray[Any, Any], device: Device) -> Array:
+        """A copy: JAX itself may keep using NumPy's memory."""
+        return jax.device_put(np.array(array, order="C"), self._native[device])
+
+    def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
+        """A read-only view on the CPU, a copy from elsewhere."""
+        return np.asarray(array)
+
+    def getitem(self, array: Array, key: tuple[Any, ...]) -> Array:
+        """The library takes the nearest element for an index out of range; NumPy raises."""
+        if indexing.is_basic(key):
+            np.broadcast_to(np.False_, array.shape)[key]
+        return super().getitem(array, key)
+
+    def synchronize(self, device: Device) -> None:
+        """A device works in order: wait for something that was submitted last."""
+        jax.block_until_ready(jnp.zeros((), device=self._native[device]) + 1)
+
+    def memory(self, device: Device) -> tuple[int, int] | None:
+        """On devices that keep count."""
+        stats = self._native[device].memory_stats() or {}
+        if "bytes_limit" not in stats:
+            return None
+        return stats["bytes_limit"] - stats["bytes_in_use"], stats["bytes_limit"]
