@@ -16,7 +16,7 @@ __all__ = ["as_tensor", "normalize_axes", "normalize_axis"]
 
 
 def normalize_axis(axis: Any, ndim: int, where: str, name: str = "axis") -> int:
-    """The axis counted from the front; `where` and `name` say which argument of which function it is.
+    """The axis counted from the front; `where` and `name` are the function and its argument.
 
     Raises
     ------

@@ -1,39 +1,488 @@
-"""Elementwise functions of the array API standard, from trivial to hard."""
+"""Elementwise functions of the array API standard, from trivial to hard.
+
+Note [Strong zeros]
+-------------------
+A zero cotangent gives a zero gradient, even where the local derivative is infinite or NaN: what was not
+used cannot matter. Rules whose derivative can be non-finite multiply with `strong_multiply(g, d)` and divide
+with `strong_divide(g, d)`, whose result is 0 where g is 0. That makes `where(x > 0, sqrt(x), x)` right at 0.
+
+Note [Kinks]
+------------
+Where a function has a kink the gradient is a subgradient that shares: abs has 0 at 0, equal operands of
+maximum and minimum get half each (so that maximum(x, x) has derivative 1), clip has 1 on its bounds.
+"""
 
 from __future__ import annotations
 
+import cmath
+import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
+from polygrad.dtypes import BOOL, INTEGER, REAL
+from polygrad.errors import InvalidArgumentError
 from polygrad.families import Chapter
+from polygrad.ops._axes import as_tensor
+from polygrad.primitive import CONSTANT, Primitive
+from polygrad.tensor import Tensor, new_tensor, raw
+from polygrad.views import imag as _imag
+from polygrad.views import real as _real
 
 _table = Chapter("elementwise")
 unary, binary, comparison, constant = (
     _table.unary, _table.binary, _table.comparison, _table.constant,
 )  # fmt: skip
+_POSITIVE = (0.2, 3.0)
+_UNIT = (-0.9, 0.9)
+_ANY = (-3.0, 3.0)
 
 
+# ---- what rules are made of -------------------------------------------------------------------
 def _conj(F: Any) -> Any:
     """The conjugate where there is anything to conjugate, the identity elsewhere."""
     if not F.is_complex:
         return lambda x: x
-
-    def conj(x: Any) -> Any:
-        if type(x) in (int, float, complex):
-            return x.conjugate()
-        return F.xp.conj(x) if F.of(x).is_complex else x
-
-    return conj
+    return lambda x: F.xp.conj(x) if F.of(x).is_complex else x
 
 
+def _bar(F: Any, y: Any) -> Any:
+    """The conjugate of a saved value, which may be a Python number."""
+    return y.conjugate() if isinstance(y, (int, float, complex)) else F.conj(y)
+
+
+def is_complex(F: Any, x: Any) -> bool:
+    """Whether a saved value is complex, in either mode of a rule."""
+    return bool(x.kernels.is_complex if isinstance(x, Tensor) else F.of(x).is_complex)
+
+
+def _strong_multiply(F: Any, x: Any, y: Any) -> Any:
+    zero = x == 0
+    return x * F.where(zero, F.of(y).zeros(()), y)
+
+
+def _strong_divide(F: Any, x: Any, y: Any) -> Any:
+    if not hasattr(y, "shape"):
+        if y != 0:
+            return x / y
+        y = F.of(x).full((), y)
+    return x / F.where(x == 0, F.of(y).ones(()), y)
+
+
+strong_multiply = Primitive(
+    "strong_multiply", ("x", "y"),
+    {
+        "x": lambda g, F, y: F.strong_multiply(g, _bar(F, y)),
+        "y": lambda g, F, x: F.strong_multiply(F.conj(x), g),
+    },
+    forward=_strong_multiply, elementwise=True,
+)  # fmt: skip
+strong_divide = Primitive(
+    "strong_divide", ("x", "y"),
+    {
+        "x": lambda g, F, y: F.strong_divide(g, _bar(F, y)),
+        "y": lambda g, F, y, out: -F.strong_multiply(
+            F.conj(out), F.strong_divide(g, _bar(F, y))
+        ),
+    },
+    forward=_strong_divide, floating=True, weak=True, elementwise=True,
+)  # fmt: skip
+indicator = Primitive(  # 1 where x is true, 0 elsewhere, in the dtype of y
+    "indicator", ("x", "y"), {"x": CONSTANT, "y": CONSTANT},
+    forward=lambda F, x, y: F.of(y).cast(x), promotes=(),
+)  # fmt: skip
+
+# ---- arithmetic -------------------------------------------------------------------------------
 # fmt: off
 add = binary("add", lambda g: g, lambda g: g, "x + y.",
              forward=operator.add, weak=True, kinds="ifc")
 subtract = binary("subtract", lambda g: g, lambda g: -g, "x - y.",
                   forward=operator.sub, weak=True, kinds="ifc")
-multiply = binary("multiply", lambda g, F, y: g * F.conj(y), lambda g, F, x: g * F.conj(x), "x * y.",
-                  forward=operator.mul, weak=True, kinds="ifc")
+multiply = binary("multiply", lambda g, F, y: g * _bar(F, y), lambda g, F, x: g * _bar(F, x),
+                  "x * y.", forward=operator.mul, weak=True, kinds="ifc")
 negative = unary("negative", lambda g: -g, "-x.", forward=operator.neg, kinds="ifc")
-conj = unary("conj", lambda g, F: F.conj(g), "The complex conjugate of x.", forward=_conj, kinds="fc")
+positive = unary("positive", lambda g: g, "+x, a copy.", forward=operator.pos, kinds="ifc")
+conj = unary("conj", lambda g, F: F.conj(g), "The complex conjugate of x.",
+             forward=_conj, kinds="ifc")
+square = unary("square", lambda g, F, x: g * F.conj(2 * x), "x * x.", kinds="ifc")
+
+# ---- exponentials and logarithms --------------------------------------------------------------
 exp = unary("exp", lambda g, F, out: g * F.conj(out), "e ** x.", floating=True)
+expm1 = unary("expm1", lambda g, F, out: g * F.conj(out + 1), "e ** x - 1, precise near zero.",
+              floating=True)
+log = unary("log", lambda g, F, x: F.strong_divide(g, F.conj(x)), "The natural logarithm.",
+            floating=True, domain=_POSITIVE)
+log1p = unary("log1p", lambda g, F, x: F.strong_divide(g, F.conj(x + 1)),
+              "log(1 + x), precise near zero.", floating=True, domain=(-0.8, 3.0))
+log2 = unary("log2", lambda g, F, x: F.strong_divide(g, F.conj(x * math.log(2))),
+             "The logarithm to base 2.", floating=True, domain=_POSITIVE)
+log10 = unary("log10", lambda g, F, x: F.strong_divide(g, F.conj(x * math.log(10))),
+              "The logarithm to base 10.", floating=True, domain=_POSITIVE)
+
+# ---- trigonometric and hyperbolic functions -----------------------------------------------------
+sin = unary("sin", lambda g, F, x: g * F.conj(F.cos(x)), "The sine.", floating=True)
+cos = unary("cos", lambda g, F, x: g * F.conj(-F.sin(x)), "The cosine.", floating=True)
+tan = unary("tan", lambda g, F, out: g * F.conj(out * out + 1), "The tangent.", floating=True,
+            domain=(-1.2, 1.2))
+sinh = unary("sinh", lambda g, F, x: g * F.conj(F.cosh(x)), "The hyperbolic sine.", floating=True)
+cosh = unary("cosh", lambda g, F, x: g * F.conj(F.sinh(x)), "The hyperbolic cosine.",
+             floating=True)
+tanh = unary("tanh", lambda g, F, out: g * F.conj(1 - out * out), "The hyperbolic tangent.",
+             floating=True)
+asin = unary("asin", lambda g, F, x: F.strong_divide(g, F.conj(F.sqrt((1 - x) * (1 + x)))),
+             "The inverse sine.", floating=True, domain=_UNIT)
+acos = unary("acos", lambda g, F, x: -F.strong_divide(g, F.conj(F.sqrt((1 - x) * (1 + x)))),
+             "The inverse cosine.", floating=True, domain=_UNIT)
+atan = unary("atan", lambda g, F, x: F.strong_divide(g, F.conj(x * x + 1)),
+             "The inverse tangent.", floating=True)
+asinh = unary("asinh", lambda g, F, x: F.strong_divide(g, F.conj(F.sqrt(x * x + 1))),
+              "The inverse hyperbolic sine.", floating=True)
+acosh = unary("acosh",
+              lambda g, F, x: F.strong_divide(g, F.conj(F.sqrt(x - 1) * F.sqrt(x + 1))),
+              "The inverse hyperbolic cosine.", floating=True, domain=(1.2, 4.0))
+atanh = unary("atanh", lambda g, F, x: F.strong_divide(g, F.conj((1 - x) * (1 + x))),
+              "The inverse hyperbolic tangent.", floating=True, domain=_UNIT)
 # fmt: on
+
+# ---- functions whose derivative is zero wherever it exists ----------------------------------------
+
+
+def _whole(name: str) -> Callable[..., Any]:
+    """A rounding function of the library; integers are rounded already."""
+
+    def forward(F: Any) -> Any:
+        return getattr(F.xp, name) if F.inexact else lambda x: x
+
+    return forward
+
+
+# fmt: off
+floor = constant("floor", "The largest integer that is not above x.", forward=_whole("floor"))
+ceil = constant("ceil", "The smallest integer that is not below x.", forward=_whole("ceil"))
+trunc = constant("trunc", "The nearest integer towards zero.", forward=_whole("trunc"))
+round = constant("round", "The nearest integer, of two the even one.", forward=_whole("round"),
+                 kinds="ifc")
+floor_divide = constant("floor_divide", "floor(x / y).", inputs=("x", "y"),
+                        forward=operator.floordiv, domain=(_ANY, _POSITIVE))
+
+# ---- comparisons and tests --------------------------------------------------------------------
+equal = comparison("equal", "x == y.", kinds="bifc")
+not_equal = comparison("not_equal", "x != y.", kinds="bifc")
+less = comparison("less", "x < y.")
+less_equal = comparison("less_equal", "x <= y.")
+greater = comparison("greater", "x > y.")
+greater_equal = comparison("greater_equal", "x >= y.")
+isfinite = comparison("isfinite", "Whether x is neither infinite nor NaN.", inputs=("x",),
+                      kinds="ifc")
+isinf = comparison("isinf", "Whether x is infinite.", inputs=("x",), kinds="ifc")
+isnan = comparison("isnan", "Whether x is NaN.", inputs=("x",), kinds="ifc")
+signbit = comparison("signbit", "Whether the sign bit is set: x < 0, or x is -0.", inputs=("x",),
+                     kinds="f")
+# fmt: on
+
+
+# ---- logic and bits ---------------------------------------------------------------------------
+def _logical(name: str) -> Callable[..., Any]:
+    """A function of truth values: numbers are true unless zero."""
+
+    def forward(F: Any) -> Any:
+        function = getattr(F.xp, name)
+        if F.kind == BOOL:
+            return function
+        return lambda *operands: function(*(x != 0 for x in operands))
+
+    return forward
+
+
+# fmt: off
+logical_and = comparison("logical_and", "Whether x and y are true.", weak=False, kinds="b",
+                         forward=_logical("logical_and"))
+logical_or = comparison("logical_or", "Whether x or y is true.", weak=False, kinds="b",
+                        forward=_logical("logical_or"))
+logical_xor = comparison("logical_xor", "Whether one of x and y is true.", weak=False, kinds="b",
+                         forward=_logical("logical_xor"))
+logical_not = comparison("logical_not", "Whether x is not true.", inputs=("x",), weak=False,
+                         kinds="b", forward=_logical("logical_not"))
+bitwise_and = comparison("bitwise_and", "x & y.", kinds="bi", forward=operator.and_)
+bitwise_or = comparison("bitwise_or", "x | y.", kinds="bi", forward=operator.or_)
+bitwise_xor = comparison("bitwise_xor", "x ^ y.", kinds="bi", forward=operator.xor)
+bitwise_invert = comparison("bitwise_invert", "~x.", inputs=("x",), kinds="bi",
+                            forward=operator.invert)
+bitwise_left_shift = comparison("bitwise_left_shift", "x << y.", kinds="i",
+                                forward=operator.lshift)
+bitwise_right_shift = comparison("bitwise_right_shift", "x >> y.", kinds="i",
+                                 forward=operator.rshift)
+
+# ---- quotients and roots: see Note [Strong zeros] -------------------------------------------------
+divide = binary(
+    "divide",
+    lambda g, F, y: F.strong_divide(g, _bar(F, y)),
+    lambda g, F, y, out: F.strong_multiply(-g, F.conj(out / y)),
+    "x / y.", forward=operator.truediv, floating=True, weak=True, domain=(_ANY, _POSITIVE))
+reciprocal = unary("reciprocal", lambda g, F, out: F.strong_multiply(-g, F.conj(out * out)),
+                   "1 / x.", floating=True, domain=_POSITIVE)
+sqrt = unary("sqrt", lambda g, F, out: F.strong_divide(g, F.conj(2 * out)), "The square root.",
+             floating=True, domain=_POSITIVE)
+remainder = binary("remainder", lambda g: g, lambda g, F, x, y: -g * F.floor_divide(x, y),
+                   "x - floor(x / y) * y, which has the sign of y.", forward=operator.mod,
+                   weak=True, kinds="if", domain=(_ANY, _POSITIVE))
+# fmt: on
+
+
+# ---- powers -----------------------------------------------------------------------------------
+def _pow(F: Any) -> Callable[[Any, Any], Any]:
+    if F.kind != INTEGER:
+        return operator.pow
+
+    def integer(x: Any, y: Any) -> Any:
+        """Libraries differ: some raise, some return 0."""
+        below = y < 0
+        if below if isinstance(below, bool) else bool(F.xp.any(below)):
+            raise InvalidArgumentError(
+                "an integer to a negative power is no integer", "pow, argument y",
+                "convert x to a floating dtype first",
+            )  # fmt: skip
+        return x**y
+
+    return integer
+
+
+def _pow_x(g: Any, F: Any, x: Any, y: Any) -> Any:
+    """y x^(y-1), and 0 for y = 0 also at x = 0."""
+    if not hasattr(y, "shape"):
+        if y == 0:
+            return None
+        if y == 1:
+            return g
+        if y == 2:
+            return g * F.conj(2 * x)
+        d = F.conj(x ** (y - 1) * y)
+        return g * d if isinstance(y, (int, float)) and y > 1 else F.strong_multiply(g, d)
+    return F.strong_multiply(g, F.conj(F.strong_multiply(y, x ** (y - 1))))
+
+
+def _pow_y(g: Any, F: Any, x: Any, y: Any, out: Any) -> Any:
+    """x^y log(x), and 0 for x = 0 unless y < 0."""
+    if not hasattr(x, "shape"):
+        if x == 0:
+            return None
+        if isinstance(x, complex):
+            return g * F.conj(out) * cmath.log(x).conjugate()
+        return g * F.conj(out * (math.log(x) if x > 0 else math.nan))
+    flat = x == 0
+    if not is_complex(F, y):
+        flat = F.logical_and(flat, y >= 0)
+    return F.strong_multiply(g, F.conj(out * F.log(F.where(flat, 1, x))))
+
+
+pow = binary(
+    "pow", _pow_x, _pow_y, "x ** y.", forward=_pow, weak=True, kinds="fc",
+    domain=(_POSITIVE, _ANY),
+)  # fmt: skip
+
+
+# ---- kinks: see Note [Kinks] --------------------------------------------------------------------
+def _share(g: Any, F: Any, more: Any, less: Any) -> Any:
+    """g where the operand was chosen, half of it where both are equal, or NaN."""
+    return F.where(more, g, F.where(less, 0, g * 0.5))
+
+
+maximum = binary(
+    "maximum",
+    lambda g, F, x, y: _share(g, F, x > y, x < y),
+    lambda g, F, x, y: _share(g, F, y > x, y < x),
+    "The larger of x and y.", weak=True, kinds="if",
+)  # fmt: skip
+minimum = binary(
+    "minimum",
+    lambda g, F, x, y: _share(g, F, x < y, x > y),
+    lambda g, F, x, y: _share(g, F, y < x, y > x),
+    "The smaller of x and y.", weak=True, kinds="if",
+)  # fmt: skip
+
+
+def _sign_rule(g: Any, F: Any, x: Any, out: Any) -> Any:
+    """Zero for real x; for complex x what of g is perpendicular to x, over |x|, and 0 at 0."""
+    if not is_complex(F, x):
+        return None
+    along = out * F.real(g * F.conj(out))
+    return F.where(x == 0, 0, F.strong_divide(g - along, F.abs(x)))
+
+
+abs = unary(
+    "abs", lambda g, F, x: g * F.sign(x), "The absolute value, real also for complex x.", kinds="ifc"
+)
+sign = unary("sign", _sign_rule, "x / |x|, and 0 at 0.", kinds="ifc")
+copysign = binary(
+    "copysign",
+    lambda g, F, x, y: g * F.where(F.signbit(y), -F.sign(x), F.sign(x)),
+    CONSTANT, "|x| with the sign of y.", floating=True, kinds="f",
+)  # fmt: skip
+nextafter = binary(
+    "nextafter", lambda g: g, CONSTANT, "The next number after x towards y.", floating=True, kinds="f"
+)
+
+_clip = Primitive(
+    "clip", ("x", "min", "max"),
+    {
+        "x": lambda g, F, x, min, max: _clip_inside(g, F, x, min, max),
+        "min": lambda g, F, x, min, max: _clip_min(g, F, x, min, max),
+        "max": lambda g, F, x, min, max: _clip_max(g, F, x, min, max),
+    },
+    forward=lambda F, x, min, max: F.xp.clip(x, min, max), weak=True, elementwise=True,
+)  # fmt: skip
+
+
+def _clip_inside(g: Any, F: Any, x: Any, min: Any, max: Any) -> Any:
+    if min is not None:
+        g = F.where(x >= min, g, 0)
+    return g if max is None else F.where(x <= max, g, 0)
+
+
+def _clip_min(g: Any, F: Any, x: Any, min: Any, max: Any) -> Any:
+    g = F.where(x < min, g, 0)
+    return g if max is None else F.where(min <= max, g, 0)
+
+
+def _clip_max(g: Any, F: Any, x: Any, min: Any, max: Any) -> Any:
+    above = x > max
+    if min is not None:
+        above = F.logical_or(above, min > max)
+    return F.where(above, g, 0)
+
+
+@_table.public(
+    samples=lambda s: [
+        ((s.distinct(2, 3),), {"min": -0.5, "max": 0.7}),
+        ((s.distinct(2, 3), s.real(3, low=-2.0, high=-1.0)), {"max": s.real(2, 1, low=1.0, high=2.0)}),
+        ((s.distinct(4),), {"max": 0.1}),
+        ((s.real(),), {"min": -1}),
+        ((s.real(0),), {"max": 1.0}),
+    ],
+    kinds="if",
+    method=True,
+)
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
+    """Limit every element to the interval from `min` to `max`.
+
+    Parameters
+    ----------
+    x
+        Real tensor of any shape.
+    min, max
+        Bounds, numbers or tensors that broadcast with x; None: no bound.
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape. A number as bound does not change the dtype within a kind.
+
+    Notes
+    -----
+    The derivative is 1 inside and on the bounds, 0 outside, where the bound has it.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.clip(pg.tensor([-1.0, 0.5, 3.0]), 0, 1)
+    tensor([0. , 0.5, 1. ], dtype=float32)
+    """
+    if min is None and max is None:
+        return positive(as_tensor(x, "clip, argument x"))  # type: ignore[no-any-return]
+    return _clip.call(x, min, max)  # type: ignore[no-any-return]
+
+
+# ---- complex numbers ----------------------------------------------------------------------------
+def _angle(F: Any) -> Callable[[Any], Any]:
+    if F.is_complex:
+        return lambda x: F.xp.atan2(F.xp.imag(x), F.xp.real(x))
+    return lambda x: F.xp.atan2(F.xp.zeros_like(x), x)
+
+
+def _angle_rule(g: Any, F: Any, x: Any) -> Any:
+    """i x / |x|^2 without squaring, 0 at 0; zero for real x."""
+    if not is_complex(F, x):
+        return None
+    return F.strong_divide(g * (F.sign(x) * 1j), F.abs(x))
+
+
+angle = unary(
+    "angle", _angle_rule, "The argument of a complex number, from -pi to pi.", forward=_angle,
+    floating=True,
+)  # fmt: skip
+
+
+@_table.public(samples=lambda s: [((s.complex(2, 3),), {}), ((s.complex(),), {})], kinds="fc")
+def real(x: Any, /) -> Tensor:
+    """The real part: a view of a complex tensor, x itself if it is real.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.real(pg.tensor([1 + 2j]))
+    tensor([1.], dtype=float32)
+    """
+    x = as_tensor(x, "real, argument x")
+    return _real.view(x) if x.kernels.is_complex else x
+
+
+@_table.public(samples=lambda s: [((s.complex(2, 3),), {}), ((s.complex(),), {})], kinds="fc")
+def imag(x: Any, /) -> Tensor:
+    """The imaginary part: a view of a complex tensor, zeros for a real one.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.imag(pg.tensor([1 + 2j]))
+    tensor([2.], dtype=float32)
+    """
+    x = as_tensor(x, "imag, argument x")
+    return _imag.view(x) if x.kernels.is_complex else new_tensor(x.kernels.zeros(raw(x).shape), x.kernels)
+
+
+# ---- functions of two numbers that are hard at special points ---------------------------------------
+def _radius(F: Any, x: Any, y: Any) -> Any:
+    """hypot(x, y), infinite at the origin, so that division by it gives 0 there."""
+    r = F.hypot(x, y)
+    return F.where(r == 0, math.inf, r)
+
+
+def _atan2_x(g: Any, F: Any, x: Any, y: Any) -> Any:
+    """y / r^2 without squaring; 0 at the origin and at infinity."""
+    r = _radius(F, x, y)
+    return F.strong_multiply(g / r, y / r)
+
+
+def _atan2_y(g: Any, F: Any, x: Any, y: Any) -> Any:
+    """-x / r^2 without squaring; 0 at the origin and at infinity."""
+    r = _radius(F, x, y)
+    return -F.strong_multiply(g / r, x / r)
+
+
+def _hypot_part(g: Any, F: Any, x: Any, out: Any) -> Any:
+    """x / out; 0 at the origin; the sign of x where x is infinite."""
+    infinite = F.isinf(out)
+    share = F.strong_divide(F.where(infinite, 0, x), out)
+    return g * F.where(F.logical_and(infinite, F.isinf(x)), F.sign(x), share)
+
+
+def _log_weight(g: Any, F: Any, x: Any, y: Any, out: Any) -> Any:
+    """exp(x - out); infinities that meet share, a greater one takes all."""
+    same = F.logical_and(F.isinf(out), x == out)
+    d = F.where(same, 0, x) - F.where(same, 0, out)
+    return g * F.exp(F.where(F.logical_and(same, x == y), -math.log(2), d))
+
+
+atan2 = binary(
+    "atan2", _atan2_x, _atan2_y, "The angle of the point (y, x), from -pi to pi.", floating=True,
+    kinds="f", domain=(_POSITIVE, _ANY),
+)  # fmt: skip
+hypot = binary(
+    "hypot", _hypot_part, lambda g, F, y, out: _hypot_part(g, F, y, out),
+    "sqrt(x * x + y * y) without overflow.", floating=True, kinds="f",
+)  # fmt: skip
+logaddexp = binary(
+    "logaddexp", _log_weight, lambda g, F, x, y, out: _log_weight(g, F, y, x, out),
+    "log(exp(x) + exp(y)) without overflow.", floating=True, kinds="f",
+)  # fmt: skip
+_ = REAL
