@@ -79,7 +79,7 @@ def _prune(order: list[Node], wanted: Iterable[Edge]) -> set[Any]:
     for n in order:
         if any(e is not None and e in live for e in n.edges):
             live.add(n)
-            live.update(Port(n, i) for i in range(n.primitive.outputs) if n.outs is not None)
+            live.update(Port(n, i) for i in range(len(n.outs or ())))
     return live
 
 

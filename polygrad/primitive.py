@@ -86,7 +86,7 @@ class Primitive:
     keywords
         Keyword arguments and their defaults.
     outputs
-        How many arrays it returns.
+        How many arrays it returns; 0: as many as it happens to.
     promotes
         Inputs that are brought to one dtype first; all, if not given.
     floating

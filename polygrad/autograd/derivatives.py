@@ -8,7 +8,8 @@ from typing import Any
 from polygrad.gradients import grad
 from polygrad.config import enable_grad
 from polygrad.errors import InvalidTypeError, ShapeError
-from polygrad.ops.manipulation import reshape, stack
+from polygrad.ops.manipulation import reshape
+from polygrad.ops.rearrangement import stack
 from polygrad.tensor import Tensor, new_tensor, raw
 from polygrad.views import clone, detach
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 
 CHAPTERS = (
-    "creation", "data_type", "elementwise", "statistical", "utility", "manipulation", "indexing",
-    "searching", "sorting", "sets", "linear_algebra", "activation", "normalization", "convolution",
-    "pooling", "dropout", "embedding", "loss",
+    "creation", "data_type", "elementwise", "statistical", "utility", "manipulation",
+    "rearrangement", "filling", "indexing", "padding", "searching", "sorting", "sets",
+    "linear_algebra", "activation", "normalization", "convolution", "pooling", "dropout",
+    "embedding", "loss",
 )  # fmt: skip
 
 for _name in CHAPTERS:

@@ -1,7 +1,7 @@
-"""Creation functions of the array API standard, and `tensor`.
+"""Creation functions that start from data: those of the array API standard, and `tensor`.
 
-They make constants, on the default device unless `device` says otherwise. Filling with a Tensor
-(`full`, `linspace`, nested lists that hold Tensors) stays on the tape.
+Nested lists that hold Tensors stay on the tape. Tensors made by a rule (`zeros`, `arange`, `eye`, …)
+are in `filling`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from polygrad.calls import operand
 from polygrad.config import default_complex_dtype, default_dtype
 from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError
 from polygrad.families import Chapter
-from polygrad.indexing import shape_tuple
-from polygrad.primitive import CONSTANT, Primitive
-from polygrad.registry import backend_of, find_device, kernels_for
+from polygrad.registry import backend_of, find_backend, find_device, kernels_for
 from polygrad.tensor import Tensor, new_tensor, raw
 from polygrad.views import astype as astype_primitive
 from polygrad.views import clone as clone_primitive
@@ -158,7 +156,7 @@ def asarray(
     dtype('float64')
     """
     if _contains_tensor(obj):
-        from polygrad.ops.manipulation import stack  # noqa: PLC0415  a chapter above
+        from polygrad.ops.rearrangement import stack  # noqa: PLC0415  a chapter above
 
         made = stack([asarray(item) for item in obj])
         return to_place(made, dtype, device)
@@ -218,119 +216,53 @@ def _transfer(t: Tensor, device: Device) -> Tensor:
     return transfer(t, device)
 
 
-def full(
-    shape: int | tuple[int, ...], fill_value: Any, *, dtype: Any = None, device: Any = None
-) -> Tensor:
-    """A tensor filled with one value; a Tensor as `fill_value` stays on the tape."""
-    shape = shape_tuple(shape, "full")
-    if isinstance(fill_value, Tensor):
-        from polygrad.ops.manipulation import broadcast_to  # noqa: PLC0415
-
-        spread = broadcast_to(to_place(fill_value, dtype, device), shape)
-        return clone_primitive.call(spread)  # type: ignore[no-any-return]
-    host, kernels = _place(*_host(fill_value, "full, argument fill_value"), dtype, device, "full")
-    return new_tensor(kernels.full(shape, host.item()), kernels)
+# DLPack's device types, and the kinds of device that hold such memory.
+_DLPACK_KINDS = {1: "cpu", 2: "cuda", 3: "cpu", 10: "rocm", 11: "rocm", 13: "cuda", 14: "sycl"}
 
 
-for _function in (tensor, asarray, full):
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A Tensor around an array of any library that speaks DLPack, without a copy where there need be none.
+
+    Parameters
+    ----------
+    x
+        An object with `__dlpack__` and `__dlpack_device__`.
+    device
+        Where the result lives; where `x` is, if not given.
+    copy
+        As in `asarray`.
+
+    Returns
+    -------
+    Tensor
+        A constant: DLPack hands over values, not histories.
+
+    Raises
+    ------
+    InvalidTypeError
+        `x` does not speak DLPack.
+    GradientError
+        `x` is a Tensor that requires grad.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polygrad as pg
+    >>> pg.from_dlpack(np.arange(3))
+    tensor([0, 1, 2], dtype=int64)
+    """
+    if not hasattr(x, "__dlpack__"):
+        raise InvalidTypeError(
+            f"a {type(x).__name__} does not speak DLPack", "from_dlpack, argument x",
+            "pass an array, or use asarray for numbers and lists",
+        )  # fmt: skip
+    if isinstance(x, Tensor):
+        x = x.native()
+    if backend_of(x) is None:
+        code = int(x.__dlpack_device__()[0])
+        x = find_backend(_DLPACK_KINDS.get(code, f"dlpack-{code}")).xp.from_dlpack(x)
+    return asarray(x, device=device, copy=copy)
+
+
+for _function in (tensor, asarray, from_dlpack):
     _table.public(differentiable=False)(_function)
-
-
-# ---- the standard's constants -------------------------------------------------------------------
-def _kernels(dtype: Any, device: Any, where: str) -> Kernels:
-    wanted = default_dtype() if dtype is None else dtypes.canonical(dtype)
-    return kernels_for(find_device(device), wanted, where)
-
-
-def _like(x: Any, dtype: Any, device: Any, where: str) -> tuple[tuple[int, ...], Kernels]:
-    """Shape and Kernels of a tensor like `x`."""
-    if not isinstance(x, Tensor):
-        x = asarray(x)
-    if dtype is None and device is None:
-        return x.shape, x.kernels
-    wanted = x.dtype if dtype is None else dtypes.canonical(dtype)
-    found = x.device if device is None else find_device(device)
-    return x.shape, kernels_for(found, wanted, where)
-
-
-def zeros(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of zeros.
-
-    >>> import polygrad as pg
-    >>> pg.zeros(2)
-    tensor([0., 0.], dtype=float32)
-    """
-    k = _kernels(dtype, device, "zeros")
-    return new_tensor(k.zeros(shape_tuple(shape, "zeros")), k)
-
-
-def ones(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of ones.
-
-    >>> import polygrad as pg
-    >>> pg.ones(2)
-    tensor([1., 1.], dtype=float32)
-    """
-    k = _kernels(dtype, device, "ones")
-    return new_tensor(k.ones(shape_tuple(shape, "ones")), k)
-
-
-def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Zeros in the shape of `x`, and with its dtype and device unless others are given."""
-    shape, k = _like(x, dtype, device, "zeros_like")
-    return new_tensor(k.zeros(shape), k)
-
-
-def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Ones in the shape of `x`, and with its dtype and device unless others are given."""
-    shape, k = _like(x, dtype, device, "ones_like")
-    return new_tensor(k.ones(shape), k)
-
-
-def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor in the shape of `x` filled with one value, with its dtype and device unless given."""
-    shape, k = _like(x, dtype, device, "full_like")
-    return full(shape, fill_value, dtype=k.dtype, device=k.device)
-
-
-def empty(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor whose values are not to be read before they are written; here they are zeros."""
-    k = _kernels(dtype, device, "empty")
-    return new_tensor(k.zeros(shape_tuple(shape, "empty")), k)
-
-
-def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor like `x` whose values are not to be read before they are written."""
-    return zeros_like(x, dtype=dtype, device=device)
-
-
-def arange(
-    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None
-) -> Tensor:
-    """Numbers from `start` up to `stop`, which is not reached, in steps of `step`.
-
-    >>> import polygrad as pg
-    >>> pg.arange(1, 6, 2)
-    tensor([1, 3, 5], dtype=int64)
-    """
-    if stop is None:
-        start, stop = 0, start
-    numbers = [n.item() if isinstance(n, (Tensor, np.generic)) else n for n in (start, stop, step)]
-    if numbers[2] == 0:
-        raise InvalidArgumentError("a step of 0 leads nowhere", "arange, argument step")
-    if dtype is None:
-        whole = all(isinstance(n, int) for n in numbers)
-        dtype = dtypes.int64 if whole else default_dtype()
-    k = _kernels(dtype, device, "arange")
-    return new_tensor(k.from_numpy(np.arange(*numbers)), k)
-
-
-for _function in (  # type: ignore[assignment]
-    zeros, ones, zeros_like, ones_like, full_like, empty, empty_like, arange,
-):  # fmt: skip
-    _table.public(differentiable=False)(_function)
-
-for _name, _fill in (("zeros_like", 0), ("ones_like", 1)):
-    Primitive(
-        _name, ("x",), {"x": CONSTANT}, forward=lambda F, x, _fill=_fill: F.of(x).full(x.shape, _fill)
-    )

@@ -12,8 +12,7 @@ from polygrad.calls import describe
 from polygrad.dtypes import INTEGER
 from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError
 from polygrad.families import Chapter
-from polygrad.ops._axes import normalize_axis
-from polygrad.ops.manipulation import as_tensor
+from polygrad.ops._axes import as_tensor, normalize_axis
 from polygrad.primitive import CONSTANT, Primitive
 from polygrad.tensor import Tensor, raw
 

@@ -8,7 +8,8 @@ from typing import Any
 from polygrad.calls import describe
 from polygrad.errors import ShapeError
 from polygrad.families import Chapter
-from polygrad.ops.manipulation import as_tensor, broadcast_shapes
+from polygrad.ops._axes import as_tensor
+from polygrad.ops.manipulation import broadcast_shapes
 from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor
 from polygrad.views import ViewPrimitive

@@ -1,21 +1,19 @@
-"""Manipulation functions of the array API standard: shapes, order, joining.
+"""Manipulation functions of the array API standard that only look at their input otherwise: views.
 
-Those that only look at their input otherwise (`reshape`, `permute_dims`, `expand_dims`, `squeeze`, `moveaxis`,
-`broadcast_to`) give views on every backend; the others give new tensors.
+They are views on every backend: a write to one is seen by the other. Those that make new tensors
+are in `rearrangement` and `windows`.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from typing import Any
 
-from polygrad.calls import describe, operand
-from polygrad.errors import InvalidArgumentError, InvalidTypeError, ShapeError
+from polygrad.calls import describe
+from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.indexing import shape_tuple, size_of
-from polygrad.ops._axes import normalize_axes, normalize_axis
-from polygrad.primitive import Primitive
+from polygrad.ops._axes import as_tensor, normalize_axes
 from polygrad.tensor import Tensor
 from polygrad.views import ViewPrimitive, reshape_tensor
 from polygrad.views import broadcast_to as _broadcast_to
@@ -23,18 +21,6 @@ from polygrad.views import permute_dims as _permute_dims
 
 _table = Chapter("manipulation")
 Shape = tuple[int, ...]
-
-
-def as_tensor(x: Any, where: str) -> Tensor:
-    """A Tensor from a Tensor, a raw array or a number."""
-    found = operand(x, where)
-    if isinstance(found, Tensor):
-        return found
-    from polygrad.ops.creation import asarray  # noqa: PLC0415
-
-    if found is None:
-        raise InvalidTypeError("None is no tensor", where, "pass a Tensor or an array")
-    return asarray(found)
 
 
 # ---- views ----------------------------------------------------------------------------------
@@ -373,132 +359,3 @@ def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
     tensors = [as_tensor(a, "broadcast_arrays") for a in arrays]
     shape = broadcast_shapes(*(t.shape for t in tensors))
     return tuple(t if t.shape == shape else _broadcast_to.view(t, shape=shape) for t in tensors)
-
-
-# ---- joining ----------------------------------------------------------------------------------
-def _section(ndim: int, axis: int, part: Any) -> tuple[Any, ...]:
-    """The key of a part along one axis."""
-    return (*(slice(None),) * (axis % ndim), part, Ellipsis)
-
-
-class _Concat(Primitive):
-    """Its cotangents are consecutive sections, found in one pass."""
-
-    def backward(self, node: Any, g: Any, F: Any, saved: Any, wanted: Sequence[bool]) -> list[Any]:
-        """The section of each input."""
-        del node
-        shapes, axis = saved
-        ndim = len(g.shape)
-        ends = list(itertools.accumulate((s[axis] for s in shapes), initial=0))
-        return [
-            F.getitem(g, key=_section(ndim, axis, slice(ends[i], ends[i + 1]))) if want else None
-            for i, want in enumerate(wanted)
-        ]
-
-
-def _concat_rule(g: Any, F: Any, arrays_shape: Any, axis: int, i: int) -> Any:
-    start = sum(s[axis] for s in arrays_shape[:i])
-    part = slice(start, start + arrays_shape[i][axis])
-    return F.getitem(g, key=_section(len(g.shape), axis, part))
-
-
-_concat = _Concat(
-    "concat", ("arrays",), {"arrays": _concat_rule}, keywords={"axis": 0}, variadic=True,
-    forward=lambda F, arrays, axis: F.xp.concat(arrays, axis=axis),
-)  # fmt: skip
-_stack = Primitive(
-    "stack", ("arrays",),
-    {"arrays": lambda g, F, axis, i: F.getitem(g, key=_section(len(g.shape), axis, i))},
-    keywords={"axis": 0}, variadic=True,
-    forward=lambda F, arrays, axis: F.xp.stack(arrays, axis=axis),
-)  # fmt: skip
-
-
-def _several(arrays: Any, where: str) -> list[Tensor]:
-    if not isinstance(arrays, (tuple, list)):
-        arrays = list(arrays)
-    if not arrays:
-        raise InvalidArgumentError("there is nothing to join", where, "pass at least one tensor")
-    return [as_tensor(a, f"{where}, argument arrays") for a in arrays]
-
-
-@_table.public(samples=lambda s: [
-    (([s.real(2, 3), s.real(1, 3)],), {}), (([s.real(2, 1), s.real(2, 0), s.real(2, 3)],), {"axis": -1}),
-    (([s.real(2, 2), s.real(3)],), {"axis": None}),
-], kinds="bifc")  # fmt: skip
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
-    """Tensors joined along an existing axis.
-
-    Parameters
-    ----------
-    arrays
-        Tensors whose shapes agree except along `axis`.
-    axis
-        The axis to join along; None: all are flattened first.
-
-    Returns
-    -------
-    Tensor
-        Of the promoted dtype.
-
-    Raises
-    ------
-    ShapeError, InvalidArgumentError
-        The shapes do not agree; the sequence is empty.
-
-    Examples
-    --------
-    >>> import polygrad as pg
-    >>> pg.concat([pg.ones((2, 3)), pg.zeros((1, 3))]).shape
-    (3, 3)
-    """
-    tensors = _several(arrays, "concat")
-    if axis is None:
-        tensors, axis = [reshape(t, (-1,)) for t in tensors], 0
-    axis = normalize_axis(axis, tensors[0].ndim, "concat")
-    rests = {(t.ndim, t.shape[:axis], t.shape[axis + 1 :]) for t in tensors}
-    if len(rests) > 1:
-        raise ShapeError(
-            "the shapes do not agree: " + " and ".join(str(t.shape) for t in tensors),
-            f"concat, axis {axis}", "all lengths except that along axis must be equal",
-        )  # fmt: skip
-    return _concat.call(tensors, axis=axis)  # type: ignore[no-any-return]
-
-
-@_table.public(samples=lambda s: [
-    (([s.real(2, 3), s.real(2, 3)],), {}), (([s.complex(2), s.complex(2)],), {"axis": -1}),
-], kinds="bifc")  # fmt: skip
-def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
-    """Tensors of one shape joined along a new axis.
-
-    Parameters
-    ----------
-    arrays
-        Tensors of one shape.
-    axis
-        Where the new axis stands in the result.
-
-    Returns
-    -------
-    Tensor
-        Of the promoted dtype.
-
-    Raises
-    ------
-    ShapeError, InvalidArgumentError
-        The shapes differ; the sequence is empty.
-
-    Examples
-    --------
-    >>> import polygrad as pg
-    >>> pg.stack([pg.ones(3), pg.zeros(3)], axis=1).shape
-    (3, 2)
-    """
-    tensors = _several(arrays, "stack")
-    if len({t.shape for t in tensors}) > 1:
-        raise ShapeError(
-            "the shapes differ: " + " and ".join(str(t.shape) for t in tensors), "stack",
-            "all tensors must have one shape; concat joins along an existing axis",
-        )  # fmt: skip
-    axis = normalize_axis(axis, tensors[0].ndim + 1, "stack")
-    return _stack.call(tensors, axis=axis)  # type: ignore[no-any-return]

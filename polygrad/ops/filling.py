@@ -1,0 +1,471 @@
+"""Creation functions of the array API standard that fill a shape by a rule.
+
+They make constants, on the default device unless `device` says otherwise; what is filled from a Tensor
+(`full`, `linspace`, `meshgrid`, `tril`, `triu`) stays on the tape.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polygrad import dtypes
+from polygrad.calls import describe
+from polygrad.config import default_complex_dtype, default_dtype
+from polygrad.errors import InvalidArgumentError, ShapeError
+from polygrad.families import Chapter
+from polygrad.indexing import shape_tuple
+from polygrad.ops._axes import as_tensor
+from polygrad.ops.creation import asarray, to_place
+from polygrad.ops.manipulation import broadcast_to
+from polygrad.primitive import CONSTANT, Primitive
+from polygrad.registry import find_device, kernels_for
+from polygrad.tensor import Tensor, new_tensor
+from polygrad.views import clone, reshape_tensor
+
+if TYPE_CHECKING:
+    from polygrad.backend import Kernels
+
+_table = Chapter("creation")
+Shape = tuple[int, ...]
+
+for _name, _number in (("zeros_like", 0), ("ones_like", 1)):  # for rules; users call those below
+    Primitive(
+        _name, ("x",), {"x": CONSTANT},
+        forward=lambda F, x, _number=_number: F.of(x).full(x.shape, _number),
+    )  # fmt: skip
+
+
+def _kernels(dtype: Any, device: Any, where: str) -> Kernels:
+    wanted = default_dtype() if dtype is None else dtypes.canonical(dtype)
+    return kernels_for(find_device(device), wanted, where)
+
+
+def _like(x: Any, dtype: Any, device: Any, where: str) -> tuple[Shape, Kernels]:
+    """Shape and Kernels of a tensor like `x`."""
+    x = as_tensor(x, f"{where}, argument x")
+    if dtype is None and device is None:
+        return x.shape, x.kernels
+    wanted = x.dtype if dtype is None else dtypes.canonical(dtype)
+    return x.shape, kernels_for(x.device if device is None else find_device(device), wanted, where)
+
+
+def _made(k: Kernels, function: str, *args: Any, **options: Any) -> Tensor:
+    """What the library's own creation function makes for these Kernels."""
+    with nullcontext() if k.guard is None else k.guard():
+        array = getattr(k.xp, function)(
+            *args, dtype=k.native_dtype, device=k.native_device, **options
+        )
+    return new_tensor(array if type(array) is k.array_type else k.coerce(array), k)
+
+
+def _filled(k: Kernels, shape: Shape, value: Any) -> Tensor:
+    array = k.full(shape, value)
+    return new_tensor(array if type(array) is k.array_type else k.coerce(array), k)
+
+
+# ---- one value --------------------------------------------------------------------------------
+@_table.public(differentiable=False, samples=lambda s: [(((2, 3),), {}), ((2,), {"dtype": s.dtype})])
+def zeros(shape: int | Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor of zeros.
+
+    Parameters
+    ----------
+    shape
+        Its shape.
+    dtype, device
+        The defaults if not given.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        A length is negative, or no integer.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.zeros(2)
+    tensor([0., 0.], dtype=float32)
+    """
+    return _filled(_kernels(dtype, device, "zeros"), shape_tuple(shape, "zeros"), 0)
+
+
+@_table.public(differentiable=False, samples=lambda s: [(((2, 3),), {}), ((2,), {"dtype": s.dtype})])
+def ones(shape: int | Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor of ones. Parameters and errors as those of `zeros`.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.ones(2)
+    tensor([1., 1.], dtype=float32)
+    """
+    return _filled(_kernels(dtype, device, "ones"), shape_tuple(shape, "ones"), 1)
+
+
+@_table.public(differentiable=False, samples=lambda s: [((0,), {}), (((0, 3),), {"dtype": s.dtype})])
+def empty(shape: int | Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor whose values are whatever the memory held. Parameters and errors as those of `zeros`.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.empty((2, 3)).shape
+    (2, 3)
+    """
+    return _made(_kernels(dtype, device, "empty"), "empty", shape_tuple(shape, "empty"))
+
+
+@_table.public(samples=lambda s: [
+    (((2, 3), s.real()), {}), (((2,), 1.5), {}), (((), s.real()), {}), ((3, s.real()), {"dtype": "float64"}),
+], kinds="f")  # fmt: skip
+def full(shape: int | Shape, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor filled with one value.
+
+    Parameters
+    ----------
+    shape
+        Its shape.
+    fill_value
+        A number, or a 0-d Tensor, which stays on the tape.
+    dtype, device
+        If not given: of a Tensor its own; of a number the default dtype of its kind and the default
+        device.
+
+    Raises
+    ------
+    ShapeError
+        `fill_value` is more than one value.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.full((2,), 7)
+    tensor([7, 7], dtype=int64)
+    """
+    lengths = shape_tuple(shape, "full")
+    value = asarray(fill_value) if device is None else asarray(fill_value, device=device)
+    if value.ndim:
+        raise ShapeError(
+            f"one value fills a tensor, not a tensor of shape {value.shape}", "full, argument fill_value",
+            "use broadcast_to to repeat several",
+        )  # fmt: skip
+    if not value.tracked:
+        wanted = value.dtype if dtype is None else dtypes.canonical(dtype)
+        k = kernels_for(value.device, wanted, "full")
+        return _filled(k, lengths, value.item() if not isinstance(fill_value, int) else fill_value)
+    return clone.call(broadcast_to(to_place(value, dtype), lengths))  # type: ignore[no-any-return]
+
+
+@_table.public(differentiable=False, samples=lambda s: [((s.real(2, 3),), {}), ((s.real(),), {"dtype": "int64"})],
+               kinds="bifc")  # fmt: skip
+def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Zeros in the shape of `x`, with its dtype and on its device unless others are given.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.zeros_like(pg.arange(2))
+    tensor([0, 0], dtype=int64)
+    """
+    shape, k = _like(x, dtype, device, "zeros_like")
+    return _filled(k, shape, 0)
+
+
+@_table.public(differentiable=False, samples=lambda s: [((s.real(2, 3),), {}), ((s.real(),), {"dtype": "int64"})],
+               kinds="bifc")  # fmt: skip
+def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Ones in the shape of `x`, with its dtype and on its device unless others are given.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.ones_like(pg.arange(2))
+    tensor([1, 1], dtype=int64)
+    """
+    shape, k = _like(x, dtype, device, "ones_like")
+    return _filled(k, shape, 1)
+
+
+@_table.public(differentiable=False, samples=lambda s: [((s.real(0, 3),), {}), ((s.real(0),), {"dtype": "int64"})],
+               kinds="bifc")  # fmt: skip
+def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor like `x` whose values are whatever the memory held.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.empty_like(pg.ones(2)).shape
+    (2,)
+    """
+    shape, k = _like(x, dtype, device, "empty_like")
+    return _made(k, "empty", shape)
+
+
+@_table.public(samples=lambda s: [
+    ((s.real(2, 3), s.real()), {}), ((s.real(2), 2), {}), ((s.real(2), s.real()), {"dtype": "float64"}),
+], kinds="f")  # fmt: skip
+def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """One value in the shape of `x`, with its dtype and on its device unless others are given.
+
+    Raises
+    ------
+    ShapeError
+        As `full`.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.full_like(pg.ones(2), 7)
+    tensor([7., 7.], dtype=float32)
+    """
+    shape, k = _like(x, dtype, device, "full_like")
+    return full(shape, fill_value, dtype=k.dtype, device=k.device)
+
+
+# ---- ranges -----------------------------------------------------------------------------------
+def _numbers(values: tuple[Any, ...]) -> list[Any]:
+    """Python numbers of numbers, NumPy scalars and 0-d tensors."""
+    return [n.item() if isinstance(n, (Tensor, np.generic, np.ndarray)) else n for n in values]
+
+
+@_table.public(differentiable=False, samples=lambda s: [
+    ((5,), {}), ((1, 6, 2), {}), ((5, 0, -2), {"dtype": s.dtype}), ((0.5, 2.0), {"step": 0.25}), ((3, 1), {}),
+])  # fmt: skip
+def arange(
+    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None
+) -> Tensor:
+    """Numbers from `start` in steps of `step`, up to `stop`, which is not reached.
+
+    Parameters
+    ----------
+    start, stop, step
+        Numbers; with `stop=None`, from 0 up to `start`.
+    dtype
+        If not given, int64 for integers, else the default floating dtype.
+    device
+        The default one if not given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The step is 0.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.arange(1, 6, 2)
+    tensor([1, 3, 5], dtype=int64)
+    """
+    numbers = _numbers((0, start, step) if stop is None else (start, stop, step))
+    if numbers[2] == 0:
+        raise InvalidArgumentError(
+            "a step of 0 leads nowhere", "arange, argument step", "use full for equal numbers"
+        )
+    if dtype is None:
+        dtype = dtypes.int64 if all(isinstance(n, int) for n in numbers) else default_dtype()
+    k = _kernels(dtype, device, "arange")
+    return new_tensor(k.from_numpy(np.arange(*numbers)), k)
+
+
+@_table.public(samples=lambda s: [
+    ((0.0, 1.0, 5), {}), ((s.real(), s.real(), 4), {}), ((s.real(), 2.0, 4), {"endpoint": False}),
+    ((s.real(), s.real(), 1), {}), ((1, 2, 0), {}), ((0, 10, 5), {"dtype": "float64"}),
+], kinds="f")  # fmt: skip
+def linspace(
+    start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
+) -> Tensor:
+    """`num` numbers at equal distances from `start` to `stop`.
+
+    Parameters
+    ----------
+    start, stop
+        Numbers or Tensors; Tensors stay on the tape. Both ends are met exactly.
+    num
+        How many.
+    dtype, device
+        The defaults if not given; those of the Tensors, if there are any.
+    endpoint
+        Whether `stop` is the last number; if not, it would be the next one.
+
+    Returns
+    -------
+    Tensor
+        Shape `(num,)`, followed by the broadcast shape of the ends.
+
+    Raises
+    ------
+    InvalidArgumentError
+        `num` is negative.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.linspace(0, 1, 5)
+    tensor([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    num = shape_tuple(num, "linspace, argument num")[0]
+    ends = [n.item() if isinstance(n, np.generic) else n for n in (start, stop)]
+    if not any(isinstance(n, Tensor) for n in ends):
+        host = np.linspace(*ends, num, endpoint=endpoint)
+        if dtype is None:
+            dtype = default_complex_dtype() if host.dtype.kind == "c" else default_dtype()
+        k = _kernels(dtype, device, "linspace")
+        return new_tensor(k.from_numpy(host), k)
+    lead = next(n for n in ends if isinstance(n, Tensor))
+    a, b = (n if isinstance(n, Tensor) else full((), n, dtype=lead.dtype, device=lead.device) for n in ends)
+    dtype = dtypes.promote(a.dtype, b.dtype) if dtype is None else dtypes.canonical(dtype)
+    computed = dtype if dtypes.kind_of(dtype) >= dtypes.REAL else default_dtype()
+    a, b = to_place(a, computed, device), to_place(b, computed, device)
+    k = a.kernels.with_dtype(dtypes.real_of(computed))
+    weights = np.linspace(0, 1, num, endpoint=endpoint).reshape(-1, *(1,) * max(a.ndim, b.ndim))
+    up, down = (new_tensor(k.from_numpy(w), k) for w in (weights, 1 - weights))
+    return to_place(a * down + b * up, dtype)
+
+
+@_table.public(differentiable=False, samples=lambda s: [
+    ((3,), {}), ((2, 3), {"k": 1}), ((3, 2), {"k": -1, "dtype": s.dtype}), ((0, 2), {}),
+])  # fmt: skip
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
+) -> Tensor:
+    """Ones on a diagonal, zeros elsewhere.
+
+    Parameters
+    ----------
+    n_rows, n_cols
+        The shape; square if `n_cols` is not given.
+    k
+        Which diagonal: 0 the main one, above it if positive, below if negative.
+    dtype, device
+        The defaults if not given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        A length is negative.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]], dtype=float32)
+    """
+    shape = shape_tuple((n_rows, n_rows if n_cols is None else n_cols), "eye")
+    return _made(_kernels(dtype, device, "eye"), "eye", *shape, k=k)
+
+
+# ---- from tensors -----------------------------------------------------------------------------
+_tril = Primitive("tril", ("x",), {"x": lambda g, F, k: F.tril(g, k=k)}, keywords={"k": 0},
+                  forward=lambda F, x, k: F.xp.tril(x, k=k))  # fmt: skip
+_triu = Primitive("triu", ("x",), {"x": lambda g, F, k: F.triu(g, k=k)}, keywords={"k": 0},
+                  forward=lambda F, x, k: F.xp.triu(x, k=k))  # fmt: skip
+
+
+def _matrices(x: Any, where: str) -> Tensor:
+    x = as_tensor(x, f"{where}, argument x")
+    if x.ndim < 2:
+        raise ShapeError(
+            f"a tensor of shape {x.shape} is no matrix", f"{where}{describe([x])}",
+            "pass two axes or more",
+        )  # fmt: skip
+    return x
+
+
+@_table.public(samples=lambda s: [
+    ((s.real(3, 3),), {}), ((s.complex(2, 2, 3),), {"k": 1}), ((s.real(3, 2),), {"k": -1}), ((s.real(0, 2),), {}),
+], kinds="bifc", method=True)  # fmt: skip
+def tril(x: Any, /, *, k: int = 0) -> Tensor:
+    """The part of matrices on and below a diagonal, zeros above.
+
+    Parameters
+    ----------
+    x
+        Tensor of any dtype with two axes or more.
+    k
+        Which diagonal: 0 the main one, above it if positive, below if negative.
+
+    Raises
+    ------
+    ShapeError
+        `x` has fewer than two axes.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.tril(pg.ones((2, 2)))
+    tensor([[1., 0.],
+            [1., 1.]], dtype=float32)
+    """
+    return _tril.call(_matrices(x, "tril"), k=k)  # type: ignore[no-any-return]
+
+
+@_table.public(samples=lambda s: [
+    ((s.real(3, 3),), {}), ((s.complex(2, 2, 3),), {"k": 1}), ((s.real(3, 2),), {"k": -1}), ((s.real(0, 2),), {}),
+], kinds="bifc", method=True)  # fmt: skip
+def triu(x: Any, /, *, k: int = 0) -> Tensor:
+    """The part of matrices on and above a diagonal, zeros below. As `tril`.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.triu(pg.ones((2, 2)))
+    tensor([[1., 1.],
+            [0., 1.]], dtype=float32)
+    """
+    return _triu.call(_matrices(x, "triu"), k=k)  # type: ignore[no-any-return]
+
+
+@_table.public(samples=lambda s: [
+    ((s.real(2), s.real(3)), {}), ((s.real(2), s.real(3), s.real(1)), {"indexing": "ij"}), ((s.real(2),), {}),
+], kinds="bifc")  # fmt: skip
+def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """Coordinate vectors as coordinates of a grid.
+
+    Parameters
+    ----------
+    *arrays
+        One-dimensional tensors.
+    indexing
+        "ij": axis i of the results follows vector i; "xy": the first two axes are exchanged.
+
+    Returns
+    -------
+    tuple of Tensor
+        One for each vector, all of the shape of the grid.
+
+    Raises
+    ------
+    ShapeError, InvalidArgumentError
+        A tensor is not one-dimensional; `indexing` is neither.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.meshgrid(pg.arange(2), pg.arange(3))[0]
+    tensor([[0, 1],
+            [0, 1],
+            [0, 1]], dtype=int64)
+    """
+    if indexing not in ("xy", "ij"):
+        raise InvalidArgumentError(
+            f"indexing is {indexing!r}", "meshgrid, argument indexing", 'pass "xy" or "ij"'
+        )
+    tensors = [as_tensor(a, "meshgrid") for a in arrays]
+    for t in tensors:
+        if t.ndim > 1:
+            raise ShapeError(
+                f"a tensor of shape {t.shape} is no vector", "meshgrid", "pass vectors; flatten it"
+            )
+    order = list(range(len(tensors)))
+    if indexing == "xy" and len(order) > 1:
+        order[:2] = 1, 0
+    shape = tuple(tensors[i].size for i in order)
+    made = []
+    for i, t in enumerate(tensors):
+        lengths = tuple(n if order[axis] == i else 1 for axis, n in enumerate(shape))
+        made.append(clone.call(broadcast_to(reshape_tensor(t, lengths), shape)))
+    return tuple(made)
