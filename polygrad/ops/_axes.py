@@ -1,18 +1,20 @@
-"""Arguments that many functions share: axes, and operands that must be Tensors."""
+"""What many functions share: checks of axes and operands, shapes of reductions."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 from polygrad.calls import operand
 from polygrad.config import default_complex_dtype, default_dtype
 from polygrad.dtypes import bool as bool_dtype
-from polygrad.dtypes import int64
+from polygrad.dtypes import float32, int64
 from polygrad.errors import InvalidArgumentError, InvalidTypeError, OutOfRangeError
 from polygrad.registry import default_device, kernels_for
 from polygrad.tensor import Tensor, new_tensor
 
-__all__ = ["as_tensor", "normalize_axes", "normalize_axis"]
+__all__ = ["as_tensor", "count", "kept", "normalize_axes", "normalize_axis", "unreduce", "widened"]
 
 
 def normalize_axis(axis: Any, ndim: int, where: str, name: str = "axis") -> int:
@@ -89,3 +91,36 @@ def as_tensor(x: Any, where: str) -> Tensor:
     }[type(found)]  # fmt: skip
     kernels = kernels_for(default_device(), dtype)
     return new_tensor(kernels.full((), found), kernels)
+
+
+# ---- reductions, in rules and forwards -------------------------------------------------------------
+def kept(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
+    """`shape` with the reduced axes kept as 1."""
+    if axis is None:
+        return (1,) * len(shape)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple(a % len(shape) for a in axes)
+    return tuple(1 if i in axes else n for i, n in enumerate(shape))
+
+
+def count(shape: tuple[int, ...], axis: Any) -> int:
+    """How many elements each result of a reduction is made of."""
+    return math.prod(n for n, k in zip(shape, kept(shape, axis), strict=True) if k == 1)
+
+
+def unreduce(F: Any, g: Any, shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
+    """A reduced value with its axes back, of length 1: it broadcasts against what was reduced."""
+    return g if keepdims or axis == () else F.reshape(g, shape=kept(shape, axis))
+
+
+def widened(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """A forward that computes 16-bit floats in float32: their sums lose digits, or overflow."""
+
+    def inner(F: Any, x: Any, **keywords: Any) -> Any:
+        here = F.of(x)
+        if here.dtype.itemsize > 2 or not here.inexact:
+            return forward(here, x, **keywords)
+        wide = here.with_dtype(float32)
+        return here.cast(wide.coerce(forward(wide, wide.cast(x), **keywords)))
+
+    return inner
