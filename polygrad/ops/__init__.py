@@ -7,8 +7,8 @@ import importlib
 CHAPTERS = (
     "creation", "data_type", "elementwise", "statistical", "utility", "manipulation",
     "rearrangement", "filling", "indexing", "padding", "searching", "sorting", "sets",
-    "linear_algebra", "activation", "normalization", "convolution", "pooling", "dropout",
-    "embedding", "loss",
+    "linear_algebra", "contraction", "activation", "normalization", "convolution",
+    "pooling", "dropout", "embedding", "loss",
 )  # fmt: skip
 
 for _name in CHAPTERS:

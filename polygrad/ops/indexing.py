@@ -1,4 +1,4 @@
-"""Indexing functions: `take` and `take_along_axis` of the array API standard, and their adjoints.
+"""Indexing functions: `take` and `take_along_axis` of the array API standard, and `index_add`.
 
 Indices may be negative. One out of range is an error on every backend, also where the library would wrap
 it or read elsewhere.
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from polygrad.calls import describe
 from polygrad.dtypes import INTEGER
-from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError
+from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor, normalize_axis
+from polygrad.ops.manipulation import broadcast_shapes, broadcast_to
 from polygrad.primitive import CONSTANT, Primitive
 from polygrad.tensor import Tensor, raw
 
@@ -117,3 +120,166 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
     where = as_tensor(indices, "take, argument indices")
     check_indices(where, x.shape[axis], "take", x)
     return _take_primitive.call(x, where, axis=axis)  # type: ignore[no-any-return]
+
+
+# ---- take_along_axis ----------------------------------------------------------------------------
+def _along(F: Any, indices: Any, axis: int) -> tuple[Any, ...]:
+    """The key that `take_along_axis` stands for: all places, with `indices` along the axis."""
+    shape, ndim = indices.shape, len(indices.shape)
+    key = []
+    for i, n in enumerate(shape):
+        places = np.arange(n).reshape(-1, *(1,) * (ndim - i - 1))
+        key.append(indices if i == axis else F.backend.from_numpy(places, F.device))
+    return tuple(key)
+
+
+_take_along_axis = Primitive(
+    "take_along_axis", ("x", "indices"),
+    {
+        "x": lambda g, F, indices, x_shape, axis: F.take_along_axis_adjoint(
+            g, indices, shape=x_shape, axis=axis
+        ),
+        "indices": CONSTANT,
+    },
+    keywords={"axis": 0}, promotes=("x",),
+    forward=lambda F, x, indices, axis: F.xp.take_along_axis(x, indices, axis=axis),
+)  # fmt: skip
+_take_along_axis_adjoint = Primitive(
+    "take_along_axis_adjoint", ("x", "indices"),
+    {
+        "x": lambda g, F, indices, axis: F.take_along_axis(g, indices, axis=axis),
+        "indices": CONSTANT,
+    },
+    keywords={"shape": (), "axis": 0}, promotes=("x",),
+    forward=lambda F, x, indices, shape, axis: F.backend.add_at(
+        F.of(x).zeros(shape), _along(F, indices, axis), x
+    ),
+)  # fmt: skip
+
+
+@_table.public(samples=lambda s: [
+    ((s.real(3, 4), s.integers(3, 2, low=-4, high=4)), {}),
+    ((s.complex(3, 4), s.integers(5, 4, low=0, high=3)), {"axis": 0}),
+    ((s.real(1, 4), s.integers(3, 2, low=0, high=4)), {"axis": 1}),
+    ((s.real(3, 4), s.integers(3, 0)), {}),
+], kinds="bifc")  # fmt: skip
+def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
+    """Elements of `x`, each lane along an axis with indices of its own, as `argsort` gives them.
+
+    Parameters
+    ----------
+    x
+        Tensor of any dtype.
+    indices
+        Integer tensor of the rank of `x`; the shapes broadcast against each other except along `axis`.
+        Negative indices count from the end.
+    axis
+        The axis that is indexed.
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape, of the length of `indices` along `axis`; the dtype of `x`.
+
+    Raises
+    ------
+    OutOfRangeError, DtypeError, ShapeError
+        An index is out of range, no integer; the shapes do not fit.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.take_along_axis(pg.asarray([[1.0, 2.0], [3.0, 4.0]]), pg.asarray([[1], [0]]))
+    tensor([[2.],
+            [3.]], dtype=float32)
+    """
+    x = as_tensor(x, "take_along_axis, argument x")
+    places = as_tensor(indices, "take_along_axis, argument indices")
+    where = f"take_along_axis{describe([x, places])}"
+    if x.ndim != places.ndim or not x.ndim:
+        raise ShapeError(
+            f"indices of {places.ndim} axes for a tensor of {x.ndim}", where,
+            "indices need the rank of x: add axes with expand_dims",
+        )  # fmt: skip
+    axis = normalize_axis(axis, x.ndim, "take_along_axis")
+    check_indices(places, x.shape[axis], "take_along_axis", x)
+    have, want = list(x.shape), list(places.shape)
+    length, count = have[axis], want[axis]
+    have[axis] = want[axis] = 1
+    shape = list(broadcast_shapes(tuple(have), tuple(want)))
+    shape[axis] = length
+    x = x if x.shape == tuple(shape) else broadcast_to(x, tuple(shape))
+    shape[axis] = count
+    places = places if places.shape == tuple(shape) else broadcast_to(places, tuple(shape))
+    return _take_along_axis.call(x, places, axis=axis)  # type: ignore[no-any-return]
+
+
+# ---- index_add ----------------------------------------------------------------------------------
+_index_add = Primitive(
+    "index_add", ("x", "indices", "values"),
+    {
+        "x": lambda g: g,
+        "indices": CONSTANT,
+        "values": lambda g, F, indices, axis: F.take(g, indices, axis=axis),
+    },
+    keywords={"axis": 0}, promotes=("x", "values"),
+    forward=lambda F, x, indices, values, axis: F.backend.add_at(
+        x, (*(slice(None),) * axis, indices), values
+    ),
+)  # fmt: skip
+
+
+@_table.public(samples=lambda s: [
+    ((s.real(3, 4), s.integers(5, low=-3, high=3), s.real(5, 4)), {"axis": 0}),
+    ((s.complex(2, 3), s.integers(2, 2, low=0, high=3), s.complex(2, 1, 1)), {"axis": 1}),
+    ((s.real(3), s.integers(0), s.real(0)), {"axis": 0}),
+], kinds="ifc")  # fmt: skip
+def index_add(x: Any, indices: Any, values: Any, /, *, axis: int) -> Tensor:
+    """`x` with values added to its slices at `indices` along an axis; equal indices add up.
+
+    Parameters
+    ----------
+    x
+        Numeric tensor; it is not changed.
+    indices
+        Integer tensor of any shape. Negative indices count from the end.
+    values
+        Broadcasts to what `take(x, indices, axis=axis)` gives.
+    axis
+        The axis that is indexed.
+
+    Returns
+    -------
+    Tensor
+        The shape of `x`, of the promoted dtype.
+
+    Raises
+    ------
+    OutOfRangeError, DtypeError, ShapeError
+        An index is out of range, no integer; `values` do not fit.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.index_add(pg.zeros(3), pg.asarray([0, 2, 0]), pg.ones(3), axis=0)
+    tensor([2., 0., 1.], dtype=float32)
+    """
+    x = as_tensor(x, "index_add, argument x")
+    places = as_tensor(indices, "index_add, argument indices")
+    values = as_tensor(values, "index_add, argument values")
+    axis = normalize_axis(axis, x.ndim, "index_add")
+    check_indices(places, x.shape[axis], "index_add", x)
+    room = (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :])
+    if not _fits(values.shape, room):
+        raise ShapeError(
+            f"values of shape {values.shape} do not broadcast to {room}",
+            f"index_add{describe([x, places, values])}",
+            "values go where take(x, indices, axis=axis) would read",
+        )  # fmt: skip
+    return _index_add.call(x, places, values, axis=axis)  # type: ignore[no-any-return]
+
+
+def _fits(shape: Shape, room: Shape) -> bool:
+    """Whether `shape` broadcasts to `room` without growing it."""
+    lead = len(room) - len(shape)
+    return lead >= 0 and all(n in (1, m) for n, m in zip(shape, room[lead:], strict=True))

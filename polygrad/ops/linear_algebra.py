@@ -1,4 +1,7 @@
-"""Linear algebra functions of the array API standard's main namespace, and `einsum`, `linear`, `outer`."""
+"""Products of matrices: `matmul`, `matrix_transpose`, and `linear`, the layer that nn is built on.
+
+Each rule for two matrices is one product with a transposed view: no copies, no `einsum`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 from polygrad.calls import describe
 from polygrad.errors import ShapeError
 from polygrad.families import Chapter
+from polygrad.indexing import size_of
 from polygrad.ops._axes import as_tensor
 from polygrad.ops.manipulation import broadcast_shapes
 from polygrad.primitive import Primitive
@@ -20,7 +24,7 @@ Shape = tuple[int, ...]
 
 # ---- transposes ---------------------------------------------------------------------------------
 _matrix_transpose = ViewPrimitive(
-    "matrix_transpose", lambda F, g, shape: F.matrix_transpose(g), forward=operator.attrgetter("mT")
+    "matrix_transpose", lambda F, g, x_shape: F.matrix_transpose(g), forward=operator.attrgetter("mT")
 )
 
 
@@ -60,8 +64,9 @@ def matrix_transpose(x: Any, /) -> Tensor:
 
 # ---- matmul -------------------------------------------------------------------------------------
 def _rows(F: Any, x: Any) -> Any:
-    """A stack of matrices as one matrix: all rows below each other."""
-    return F.reshape(x, shape=(-1, x.shape[-1]))
+    """A vector, or a stack of matrices, as one matrix: all rows below each other."""
+    shape = x.shape
+    return x if len(shape) == 2 else F.reshape(x, shape=(size_of(shape[:-1]), shape[-1]))
 
 
 def _matmul_x(g: Any, F: Any, x_shape: Shape, y: Any) -> Any:
@@ -150,3 +155,81 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     x, y = as_tensor(x1, "matmul, argument x1"), as_tensor(x2, "matmul, argument x2")
     _check_matmul(x, y, "matmul")
     return _matmul.call(x, y)  # type: ignore[no-any-return]
+
+
+# ---- linear -------------------------------------------------------------------------------------
+def _linear(F: Any, x: Any, weight: Any, bias: Any) -> Any:
+    """One product of matrices, whatever the rank of x; the bias is added to it in place where that can be."""
+    rows = x if x.ndim < 3 else _rows(F, x)
+    out = F.matmul(rows, F.matrix_transpose(weight))
+    if bias is not None:
+        if F.backend.capabilities.writeable and out.ndim:
+            out += bias
+        else:
+            out = out + bias
+    return out if x.ndim < 3 else F.reshape(out, shape=(*x.shape[:-1], weight.shape[0]))
+
+
+def _linear_x(g: Any, F: Any, x_shape: Shape, weight: Any) -> Any:
+    """G W."""
+    if len(x_shape) < 3:
+        return F.matmul(g, F.conj(weight))
+    return F.reshape(F.matmul(_rows(F, g), F.conj(weight)), shape=x_shape)
+
+
+linear_primitive = Primitive(
+    "linear", ("x", "weight", "bias"),
+    {
+        "x": _linear_x,
+        "weight": lambda g, F, x: F.matmul(F.matrix_transpose(_rows(F, g)), F.conj(_rows(F, x))),
+        "bias": lambda g: g,
+    },
+    forward=_linear,
+)  # fmt: skip
+
+
+def linear(x: Any, weight: Any, bias: Any = None) -> Tensor:
+    """The affine map x W^T + b over the last axis: what `nn.functional.linear` is.
+
+    Parameters
+    ----------
+    x
+        Floating tensor of shape (..., n).
+    weight
+        Shape (m, n).
+    bias
+        Shape (m,), or None.
+
+    Returns
+    -------
+    Tensor
+        Shape (..., m), of the promoted dtype.
+
+    Raises
+    ------
+    ShapeError
+        The shapes do not fit.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> linear(pg.ones(2), pg.ones((3, 2)), pg.arange(3))
+    tensor([2., 3., 4.], dtype=float32)
+    """
+    x = as_tensor(x, "linear, argument x")
+    weight = as_tensor(weight, "linear, argument weight")
+    if bias is not None:
+        bias = as_tensor(bias, "linear, argument bias")
+    shape = weight.shape
+    if len(shape) != 2 or not x.ndim or x.shape[-1] != shape[-1]:
+        raise ShapeError(
+            f"x of shape {x.shape} does not fit a weight of shape {shape}",
+            f"linear{describe([x, weight, bias])}",
+            "the last axis of x and of weight, (out, in), must have one length",
+        )  # fmt: skip
+    if bias is not None and bias.shape != shape[:1]:
+        raise ShapeError(
+            f"a bias of shape {bias.shape} does not fit a weight of shape {shape}",
+            f"linear{describe([x, weight, bias])}", f"its shape must be {shape[:1]}",
+        )  # fmt: skip
+    return linear_primitive.call(x, weight, bias)  # type: ignore[no-any-return]
