@@ -1,0 +1,194 @@
+"""Tests of every operation, generated from the registry: values, gradients, raw mode equal to tensor mode."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import polygrad as pg
+from polygrad.dtypes import kind_of
+from polygrad.errors import UnsupportedOperationError
+from polygrad.families import OPERATIONS
+from polygrad.primitive import PRIMITIVES, TensorOperations
+from polygrad.registry import find_backend, find_device
+from polygrad.tensor import Tensor
+from polygrad.testing import assert_close, samples_of
+
+SKIP_GRADIENTS = {"creation", "data type"}
+DIFFERENTIABLE = sorted(
+    name for name, o in OPERATIONS.items() if o.differentiable and o.chapter not in SKIP_GRADIENTS
+)
+SAMPLED = sorted(name for name, o in OPERATIONS.items() if o.samples is not None or o.domain)
+DOUBLE = {"f": pg.float64, "c": pg.complex128, "i": pg.int64, "b": pg.bool}
+SINGLE = {"f": pg.float32, "c": pg.complex64, "i": pg.int32, "b": pg.bool}
+
+
+def is_floating(value):
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
+
+
+def split(args, kwargs):
+    """The floating arrays of a call, and a function that puts others in their place."""
+    flat, places = [], []
+
+    def visit(value):
+        if is_floating(value):
+            flat.append(value)
+            places.append(len(flat) - 1)
+            return ("tensor", len(flat) - 1)
+        if isinstance(value, np.ndarray):
+            return ("constant", value)
+        if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
+            return ("list", type(value), [visit(v) for v in value])
+        return ("plain", value)
+
+    shape = [visit(a) for a in args], {k: visit(v) for k, v in kwargs.items()}
+
+    def build(tensors, device):
+        def make(item):
+            if item[0] == "tensor":
+                return tensors[item[1]]
+            if item[0] == "constant":
+                return pg.tensor(item[1], device=device)
+            if item[0] == "list":
+                return item[1](make(v) for v in item[2])
+            return item[1]
+
+        return [make(a) for a in shape[0]], {k: make(v) for k, v in shape[1].items()}
+
+    return flat, build
+
+
+def calls(name, dtype):
+    return list(enumerate(samples_of(OPERATIONS[name], dtype)))
+
+
+def results(made):
+    """The floating tensors of a result."""
+    found = [made] if isinstance(made, Tensor) else list(made)
+    return [t for t in found if isinstance(t, Tensor) and kind_of(t.dtype) >= 2]
+
+
+def run(name, build, tensors, device="cpu"):
+    args, kwargs = build(tensors, device)
+    return OPERATIONS[name].function(*args, **kwargs)
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_first_and_second_derivatives_against_differences(name):
+    for kind in set(OPERATIONS[name].kinds) & set("fc"):
+        for number, (args, kwargs) in calls(name, DOUBLE[kind]):
+            flat, build = split(args, kwargs)
+            if not flat or not any(a.size for a in flat):
+                continue
+            xs = [pg.tensor(a, requires_grad=True) for a in flat]
+
+            def function(*tensors, build=build):
+                return results(run(name, build, tensors))
+
+            assert pg.autograd.gradcheck(function, xs), (name, number)
+            assert pg.autograd.gradgradcheck(function, xs, atol=1e-4), (name, number)
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_raw_mode_equals_tensor_mode(name, device):
+    for kind in set(OPERATIONS[name].kinds) & set("fc"):
+        dtype = SINGLE[kind] if "no_" in device else DOUBLE[kind]
+        if not find_backend(find_device(device).kind).supports(dtype, find_device(device)):
+            continue
+        for number, (args, kwargs) in calls(name, dtype):
+            flat, build = split(args, kwargs)
+            if not flat:
+                continue
+            xs = [pg.tensor(a, device=device, requires_grad=True) for a in flat]
+            hs = [pg.tensor(a, requires_grad=True) for a in flat]
+            try:
+                outputs = results(run(name, build, xs, device))
+            except UnsupportedOperationError:
+                assert device.startswith("strict"), name
+                continue
+            want = results(run(name, build, hs))
+            weights = [np.cos(np.arange(o.size)).reshape(o.shape).astype(o.dtype) for o in outputs]
+
+            def gradients(outs, ins, place, create_graph, weights=weights):
+                chosen = [(o, pg.tensor(w, device=place)) for o, w in zip(outs, weights, strict=True)
+                          if o.requires_grad]  # fmt: skip
+                if not chosen:
+                    return []
+                return pg.autograd.grad([o for o, _ in chosen], ins, [w for _, w in chosen], retain_graph=True,
+                                        create_graph=create_graph, materialize_grads=True)  # fmt: skip
+
+            for got, host in zip(outputs, want, strict=True):
+                assert_close(got, host, what=f"{name} {number} value on {device}")
+                assert got.dtype == host.dtype
+                assert got.device == device
+            raw = gradients(outputs, xs, device, create_graph=False)
+            recorded = gradients(outputs, xs, device, create_graph=True)
+            reference = gradients(want, hs, "cpu", create_graph=False)
+            for a, b, c in zip(raw, recorded, reference, strict=True):
+                assert_close(a, b, what=f"{name} {number}: raw against tensor mode on {device}")
+                assert_close(a, c, what=f"{name} {number}: gradient on {device} against cpu")
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_values_on_each_device_equal_numpy(name, device):
+    place = find_device(device)
+    backend = find_backend(place.kind)
+    for kind in OPERATIONS[name].kinds:
+        dtype = SINGLE[kind]
+        if not backend.supports(dtype, place):
+            continue
+        for number, (args, kwargs) in calls(name, dtype):
+            flat, build = split(args, kwargs)
+            try:
+                got = run(name, build, [pg.tensor(a, device=device) for a in flat], device)
+            except UnsupportedOperationError:
+                assert device.startswith("strict"), name
+                continue
+            want = run(name, build, [pg.tensor(a) for a in flat])
+            pairs = zip(got, want, strict=True) if isinstance(got, (tuple, list)) else [(got, want)]
+            for a, b in pairs:
+                if isinstance(b, Tensor):
+                    assert (a.dtype, a.device) == (b.dtype, device), (name, number)
+                    assert_close(a, b, what=f"{name} {number} on {device}")
+                else:
+                    assert a == b
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_every_operation_is_documented_and_inspectable(name):
+    operation = OPERATIONS[name]
+    assert operation.summary.endswith((".", ":")), "one sentence"
+    assert inspect.signature(operation.function)
+    assert getattr(pg, name) is operation.function
+    assert getattr(pg.namespace("cpu"), name)
+
+
+@pytest.mark.parametrize("name", sorted(PRIMITIVES))
+def test_rules_use_only_primitives(name):
+    """Closure under differentiation: every `F.function` in a rule's code is a primitive."""
+    legal = set(PRIMITIVES) | set(vars(TensorOperations)) | {"is_complex"}
+    for rule in PRIMITIVES[name].vjp.values():
+        code = rule.__code__
+        if "F" not in code.co_varnames:
+            continue
+        used = set(code.co_names) & {n for n in code.co_names if hasattr(np, n)}
+        assert used <= legal | {"pi", "shape", "ndim", "dtype", "size"}, used - legal
+
+
+def test_a_declaration_without_samples_is_an_error():
+    from polygrad.families import Operation
+
+    with pytest.raises(AssertionError, match="no samples"):
+        samples_of(Operation("nothing", lambda: 0, "none", "None."), pg.float32)
+
+
+def test_a_wrong_rule_is_found():
+    from polygrad.primitive import Primitive
+
+    wrong = Primitive("wrong_square", ("x",), {"x": lambda g, x: g * x}, forward=lambda x: x * x)
+    x = pg.tensor([1.0, 2.0], dtype=pg.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="central differences"):
+        pg.autograd.gradcheck(wrong, x)
