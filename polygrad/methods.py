@@ -8,7 +8,10 @@ from typing import Any
 
 from polygrad.gradients import backward_method, retain_grad, retains_grad
 from polygrad.calls import make_call
+from polygrad.errors import ShapeError
 from polygrad.families import OPERATIONS
+from polygrad.indexing import size_of
+from polygrad.ops._axes import normalize_axis
 from polygrad.ops.creation import to_place
 from polygrad.primitive import PRIMITIVES
 from polygrad.tensor import Tensor
@@ -68,6 +71,10 @@ def attach_methods() -> None:
     for name, operation in OPERATIONS.items():
         if operation.method and not hasattr(Tensor, name):
             _attach(name, operation.function)
+    for name in ("T", "mT", "real", "imag"):
+        setattr(Tensor, name, property(globals()[f"_{name}"]))
+    for function in (reshape, permute_dims, flatten):
+        _attach(function.__name__, function)
     _attach("detach", lambda self: detach(self))
     _attach("clone", lambda self: clone.call(self))
     _attach("backward", backward_method)
@@ -77,6 +84,70 @@ def attach_methods() -> None:
     _attach("to_device", lambda self, device, /, *, stream=None: to_place(self, None, device))
 
 
+# ---- shapes ---------------------------------------------------------------------------------
+def _T(self: Tensor) -> Tensor:
+    """The transpose of a matrix: a view."""
+    if self.ndim != 2:
+        raise ShapeError(
+            f".T is for tensors of two axes, this one has {self.ndim}", f"shape {self.shape}",
+            "write .mT to exchange the last two axes, permute_dims for another order",
+        )  # fmt: skip
+    return OPERATIONS["matrix_transpose"].function(self)  # type: ignore[no-any-return]
+
+
+def _mT(self: Tensor) -> Tensor:
+    """The last two axes exchanged: a view."""
+    return OPERATIONS["matrix_transpose"].function(self)  # type: ignore[no-any-return]
+
+
+def _real(self: Tensor) -> Tensor:
+    """The real part: a view of a complex tensor, a real tensor itself."""
+    return OPERATIONS["real"].function(self)  # type: ignore[no-any-return]
+
+
+def _imag(self: Tensor) -> Tensor:
+    """The imaginary part: a view of a complex tensor, zeros for a real one."""
+    function = OPERATIONS["imag" if self.kernels.is_complex else "zeros_like"].function
+    return function(self)  # type: ignore[no-any-return]
+
+
+def _ints(entries: tuple[Any, ...]) -> Any:
+    """One tuple from `f(2, 3)` and from `f((2, 3))`."""
+    return entries[0] if len(entries) == 1 else entries
+
+
+def reshape(self: Tensor, /, *shape: Any, copy: bool | None = None) -> Tensor:
+    """As `pg.reshape`; the shape as one tuple or as ints: `t.reshape(2, -1)`."""
+    return OPERATIONS["reshape"].function(self, _ints(shape), copy=copy)  # type: ignore[no-any-return]
+
+
+def permute_dims(self: Tensor, /, *axes: Any) -> Tensor:
+    """As `pg.permute_dims`; the axes as one tuple or as ints."""
+    order = _ints(axes)
+    order = order if isinstance(order, (tuple, list)) else (order,)
+    return OPERATIONS["permute_dims"].function(self, order)  # type: ignore[no-any-return]
+
+
+def flatten(self: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor:
+    """The axes from `start_axis` to `end_axis` as one: a view where strides allow one.
+
+    >>> import polygrad as pg
+    >>> pg.ones((2, 3, 4)).flatten(1).shape
+    (2, 12)
+    """
+    shape = self.shape or (1,)
+    first = normalize_axis(start_axis, len(shape), "flatten", "start_axis")
+    last = normalize_axis(end_axis, len(shape), "flatten", "end_axis")
+    if first > last:
+        raise ShapeError(
+            f"axis {start_axis} comes after axis {end_axis}", f"flatten, shape {shape}",
+            "give the first axis first",
+        )  # fmt: skip
+    joined = (*shape[:first], size_of(shape[first : last + 1]), *shape[last + 1 :])
+    return OPERATIONS["reshape"].function(self, joined)  # type: ignore[no-any-return]
+
+
+# ---- places ---------------------------------------------------------------------------------
 def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Tensor:
     """Another dtype, another device, or both, on the tape: `t.to("cuda:0")`, `t.to(pg.float64)`.
 
