@@ -103,6 +103,7 @@ class DpnpBackend(Backend):
         self._by_native = {native: device for device, native in found.items()}
         self.kernel("sum")(_sum)
         self.kernel("mean")(_mean)
+        self.kernel("matmul")(_matmul)
 
     @classmethod
     def problem(cls) -> str:
@@ -237,3 +238,14 @@ def _mean(F: Kernels, x: Array, axis: Any = None, keepdims: bool = False) -> Arr
     total = _sum(F, x, axis, keepdims)
     count = F.backend.kernels_of(total).full((), x.size // (total.size or 1))
     return total / count
+
+
+def _without_repeats(x: Array) -> Array:
+    """A copy of an array that a broadcast gave a stride of zero, any other array itself."""
+    repeats = any(step == 0 and n > 1 for step, n in zip(x.strides, x.shape, strict=True))
+    return dpnp.copy(x) if repeats else x
+
+
+def _matmul(x: Array, y: Array) -> Array:
+    """Of arrays with strides of zero the library's product raises, or is wrong without a word."""
+    return dpnp.matmul(_without_repeats(x), _without_repeats(y))

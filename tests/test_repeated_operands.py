@@ -1,0 +1,29 @@
+"""Operands whose memory repeats (a broadcast has strides of zero): some libraries get these wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polygrad as pg
+from polygrad.testing import assert_close
+
+SHAPES = [((4, 4), (4, 6)), ((3, 4, 4), (3, 4, 4)), ((4,), (4, 4)), ((4, 4), (3, 4, 2))]
+
+
+@pytest.mark.parametrize(("left", "right"), SHAPES)
+def test_products_of_broadcast_operands(left, right, device):
+    row = np.asarray(1.5, np.float32)
+    other = np.linspace(-1, 1, int(np.prod(right)), dtype=np.float32).reshape(right)
+    x = pg.tensor(row, device=device, requires_grad=True)
+    y = pg.tensor(other, device=device, requires_grad=True)
+    product = pg.broadcast_to(x, left) @ y
+    assert_close(product, np.broadcast_to(row, left) @ other)
+    pg.sum(product).backward()  # its cotangent is a broadcast too
+    ones = np.ones(product.shape, np.float32)
+    if len(left) > 1:
+        spread = np.broadcast_to(row, left).swapaxes(-1, -2) @ ones
+        while spread.ndim > other.ndim:
+            spread = spread.sum(0)
+        assert_close(y.grad, spread)
+    assert_close(x.grad, other.sum() if len(left) == 1 else (ones @ other.swapaxes(-1, -2)).sum())
