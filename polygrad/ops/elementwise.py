@@ -20,7 +20,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from polygrad.dtypes import BOOL, INTEGER, REAL
+from polygrad.dtypes import BOOL, INTEGER
 from polygrad.errors import InvalidArgumentError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor
@@ -485,4 +485,3 @@ logaddexp = binary(
     "logaddexp", _log_weight, lambda g, F, x, y, out: _log_weight(g, F, y, x, out),
     "log(exp(x) + exp(y)) without overflow.", floating=True, kinds="f",
 )  # fmt: skip
-_ = REAL

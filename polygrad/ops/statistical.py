@@ -394,7 +394,7 @@ def logsumexp(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
     --------
     >>> import polygrad as pg
     >>> pg.logsumexp(pg.tensor([1000.0, 1000.0]))
-    tensor(1000.6931, dtype=float32)
+    tensor(1000.6932, dtype=float32)
     """
     x = as_tensor(x, "logsumexp, argument x")
     if x.kernels.is_complex:
