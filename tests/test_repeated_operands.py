@@ -1,4 +1,4 @@
-"""Operands whose memory repeats (a broadcast has strides of zero): some libraries get these wrong."""
+"""Operands whose memory repeats: a broadcast has strides of 0, which some libraries get wrong."""
 
 from __future__ import annotations
 
