@@ -7,7 +7,7 @@ import importlib
 CHAPTERS = (
     "creation", "data_type", "elementwise", "statistical", "utility", "manipulation",
     "rearrangement", "filling", "indexing", "padding", "searching", "sorting", "sets",
-    "linear_algebra", "contraction", "activation", "normalization", "convolution",
+    "linear_algebra", "contraction", "activation", "normalization", "convolution", "folding",
     "pooling", "dropout", "embedding", "loss",
 )  # fmt: skip
 
