@@ -1,0 +1,213 @@
+"""README.md and docs/*.md run: every Python block, one namespace for each page, from top to bottom.
+
+A page runs in a Python of its own, in an empty folder, so that what it declares stays its
+own. After the word `python` a fence may say
+
+    ```python file=NAME              the block is the file NAME, written to that folder, not run
+    ```python no-run: REASON         the block cannot run here, and why
+    ```toml file=pyproject.toml      the same; its entry points count as installed
+
+A block with `>>>` is a doctest. Console sessions and plain text are not run.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LANGUAGES = {"python", "toml", "console", "text"}
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, what follows that, its text, its first line's number."""
+
+    language: str
+    option: str
+    text: str
+    line: int
+
+
+class PageError(Exception):
+    """A page that cannot be run as it is written."""
+
+
+def blocks_of(markdown):
+    """The fenced blocks of a page, in order."""
+    found = []
+    for match in FENCE.finditer(markdown):
+        language, _, option = match["info"].strip().partition(" ")
+        line = markdown.count("\n", 0, match.start("text")) + 1
+        if language not in LANGUAGES:
+            raise PageError(f"line {line - 1}: a fence must say one of {sorted(LANGUAGES)}")
+        if language in ("console", "text") and option:
+            raise PageError(f"line {line - 1}: {language} takes no {option!r}")
+        found.append(Block(language, option.strip(), match["text"], line))
+    return found
+
+
+def run_page(page, folder):
+    """Run every block of a page in one namespace; files go to `folder`, which is importable."""
+    namespace = {"__name__": "__main__"}
+    sys.path.insert(0, str(folder))
+    for block in blocks_of(page.read_text(encoding="utf-8")):
+        if block.language in ("console", "text"):
+            continue
+        if block.option.startswith("file="):
+            write_file(folder, block.option.removeprefix("file="), block.text)
+        elif block.option.startswith("no-run"):
+            if not re.fullmatch(r"no-run: \S+ .+", block.option):
+                raise PageError(f"line {block.line - 1}: say why, as ```python no-run: reason")
+        elif block.option or block.language != "python":
+            meaning = f"{block.language} {block.option!r} means nothing"
+            raise PageError(f"line {block.line - 1}: {meaning}")
+        elif ">>>" in block.text:
+            run_doctest(block, namespace, page)
+        else:
+            # Lines are those of the page, so that a traceback points into it.
+            source = "\n" * (block.line - 1) + block.text
+            exec(compile(source, str(page), "exec"), namespace)  # noqa: S102  running it is the test
+
+
+def run_doctest(block, namespace, page):
+    """Check that the examples print what the page says."""
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=FLAGS)
+    test = parser.get_doctest(block.text, namespace, page.name, str(page), block.line - 1)
+    runner.run(test, clear_globs=False)
+    namespace.update(test.globs)  # the test has a copy
+    if runner.failures:
+        raise PageError(f"{runner.failures} of the examples from line {block.line} on differ")
+
+
+def write_file(folder, name, text):
+    """Put a block where an import finds it; a pyproject.toml is as good as installed."""
+    (folder / name).write_text(text, encoding="utf-8")
+    if name != "pyproject.toml":
+        return
+    project = tomllib.loads(text)["project"]
+    info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n",
+        encoding="utf-8",
+    )
+    lines = []
+    for group, points in project.get("entry-points", {}).items():
+        lines += [f"[{group}]", *(f"{point} = {target}" for point, target in points.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def run_in_child(page, folder):
+    """Run a page in a Python of its own; (exit status, what it printed)."""
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    command = [sys.executable, str(Path(__file__).resolve()), str(page), str(folder)]
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def main(page, folder):
+    """Run one page, warnings being errors."""
+    warnings.simplefilter("error")
+    run_page(Path(page), Path(folder))
+
+
+def pytest_generate_tests(metafunc):
+    if "page" in metafunc.fixturenames:
+        names = [str(page.relative_to(ROOT)) for page in PAGES]
+        metafunc.parametrize("page", PAGES, ids=names)
+
+
+def test_a_page_runs_and_prints_what_it_says(page, tmp_path):
+    status, output = run_in_child(page, tmp_path)
+    assert not status, output
+
+
+def test_the_links_of_a_page_lead_somewhere(page):
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("https://", "http://")):
+            continue
+        name, _, anchor = target.partition("#")
+        place = (page.parent / name).resolve() if name else page
+        assert place.exists(), f"{target} does not exist"
+        if anchor:
+            assert anchor in anchors_of(place), f"{target}: no such heading"
+
+
+def anchors_of(page):
+    """The anchors that GitHub gives to the headings of a page."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_a_page_that_is_read_as_a_story_is_short():
+    lines = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) < 300
+
+
+def test_a_backend_fits_in_120_lines():
+    page = (ROOT / "docs" / "add_a_backend.md").read_text(encoding="utf-8")
+    files = [b for b in blocks_of(page) if b.option.startswith("file=") and "Backend)" in b.text]
+    assert files
+    for block in files:
+        assert len(block.text.splitlines()) <= 120, block.option
+
+
+# ---- these tests can fail ------------------------------------------------------------------------
+def fails(tmp_path, text):
+    page = tmp_path / "page.md"
+    page.write_text(text, encoding="utf-8")
+    status, output = run_in_child(page, tmp_path)
+    return output if status else ""
+
+
+def test_a_wrong_output_is_found(tmp_path):
+    assert "Expected" in fails(tmp_path, "```python\n>>> 1 + 1\n3\n```\n")
+
+
+def test_an_error_points_into_the_page(tmp_path):
+    output = fails(tmp_path, "a page\n\n```python\nx = 1\nx / 0\n```\n")
+    assert "ZeroDivisionError" in output
+    assert 'page.md", line 5' in output
+
+
+def test_a_warning_is_an_error(tmp_path):
+    text = "```python\nimport warnings\nwarnings.warn('old', stacklevel=1)\n```\n"
+    assert "UserWarning: old" in fails(tmp_path, text)
+
+
+def test_a_block_that_is_not_run_says_why(tmp_path):
+    assert "say why" in fails(tmp_path, "```python no-run\nboom\n```\n")
+    assert not fails(tmp_path, "```python no-run: needs a GPU\nboom\n```\n")
+
+
+def test_an_unknown_fence_is_refused(tmp_path):
+    assert "a fence must say" in fails(tmp_path, "```py\n1\n```\n")
+    assert "means nothing" in fails(tmp_path, "```python skip\n1\n```\n")
+
+
+def test_blocks_share_a_namespace_and_files_can_be_imported(tmp_path):
+    text = (
+        "```python file=mine.py\nvalue = 3\n```\n```python\nfrom mine import value\n```\n"
+        "```python\n>>> value\n3\n>>> other = 4\n```\n```python\nassert other == 4\n```\n"
+    )
+    assert not fails(tmp_path, text)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
