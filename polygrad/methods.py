@@ -158,6 +158,15 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bo
     UnknownDeviceError, DtypeError
         There is no such device, or it lacks the dtype.
     """
+    dtype, device = read_place(args, dtype, device)
+    moved = to_place(self, dtype, device)
+    if copy and moved is self:
+        return clone.call(self)  # type: ignore[no-any-return]
+    return moved
+
+
+def read_place(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:
+    """(dtype, device) from what `to` was given: devices, dtypes and Tensors by position, in any order."""
     for arg in args:
         if isinstance(arg, Tensor):
             device, dtype = arg.device, arg.dtype
@@ -165,10 +174,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bo
             device = arg
         elif arg is not None:
             dtype = arg
-    moved = to_place(self, dtype, device)
-    if copy and moved is self:
-        return clone.call(self)  # type: ignore[no-any-return]
-    return moved
+    return dtype, device
 
 
 def _is_device(arg: Any) -> bool:

@@ -1,0 +1,151 @@
+"""Buckets: parameters that are updated by one call of a rule.
+
+Note [Buckets]
+--------------
+On small arrays the call of a library function costs more than its work, and an update rule makes
+a dozen of them for each parameter. So the small parameters of a group that share device, dtype and step
+count form one bucket: their values, gradients and state are laid end to end in one array, updated by
+one call, and taken apart again. The parameters' arrays are then views of the new whole, which is
+never written: whoever holds an old value keeps it. A value that somebody else replaced since is
+noticed, because the parameter's array is no longer the view that the bucket made. A large parameter is
+a bucket of its own, and is not copied.
+
+While a bucket exists it owns the state; `Optimizer.state` opens all buckets, which gives each
+parameter its part back.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from polygrad import dtypes
+from polygrad.config import no_grad
+from polygrad.tensor import Tensor, new_tensor, raw
+from polygrad.views import assign
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from polygrad.backend import Kernels
+
+__all__ = ["LARGE", "Bucket"]
+
+LARGE = 1 << 14  # elements: from here on, laying end to end costs more than it saves
+
+Numbers = dict[str, float]
+
+
+class Bucket:
+    """Parameters with equal Kernels and equal numbers (such as the step count), and their state.
+
+    Attributes
+    ----------
+    numbers
+        State that is the same for all: Python numbers by name.
+    slots
+        The names of the state arrays, in the order in which the rule takes them.
+    arrays
+        The state arrays, each the state of all parameters end to end.
+    """
+
+    def __init__(
+        self,
+        params: Sequence[Tensor],
+        numbers: Numbers,
+        states: Sequence[dict[str, Any]],
+        slots: tuple[str, ...],
+        initial: Callable[[str], float],
+    ) -> None:
+        self.params, self.numbers, self.slots = list(params), numbers, slots
+        self.kernels = k = self.params[0].kernels
+        self.flat = len(self.params) > 1 or k.is_complex
+        self.shapes = [tuple(raw(p).shape) for p in self.params]
+        sizes = [math.prod(shape) for shape in self.shapes]
+        self.cuts = [
+            (sum(sizes[:i]), sum(sizes[: i + 1]), shape) for i, shape in enumerate(self.shapes)
+        ]
+        self.real = k.with_dtype(dtypes.real_of(k.dtype))
+        with self._guard():
+            self.arrays = [self._collect(states, slot, initial(slot)) for slot in slots]
+        self.whole: Any = None
+        self.parts: list[Any] = [None] * len(self.params)
+
+    def _guard(self) -> Any:
+        guard = self.kernels.guard
+        return nullcontext() if guard is None else guard()
+
+    def _collect(self, states: Sequence[dict[str, Any]], slot: str, initial: float) -> Any:
+        """One state array of its own memory; parameters without it begin at `initial`."""
+        k = self.kernels
+        start = complex(initial, initial) if k.is_complex else initial
+        found = [
+            raw(state[slot]) if slot in state else k.full(shape, start)
+            for state, shape in zip(states, self.shapes, strict=True)
+        ]
+        return self._join(found) if self.flat else k.backend.copy(found[0])
+
+    def _join(self, arrays: list[Any]) -> Any:
+        """Arrays end to end; complex ones as all their real parts, then all the imaginary ones."""
+        xp = self.kernels.xp
+        if self.kernels.is_complex:
+            arrays = [xp.real(a) for a in arrays] + [xp.imag(a) for a in arrays]
+        return xp.concat(arrays, axis=None)
+
+    def _split(self, whole: Any) -> list[Any]:
+        """The parts of an array made by `_join`."""
+        k, reshape = self.kernels, self.kernels.xp.reshape
+        if k.is_complex:
+            half = whole.shape[0] // 2
+            whole = k.cast(whole[:half]) + k.cast(whole[half:]) * 1j
+        return [reshape(whole[start:stop], shape) for start, stop, shape in self.cuts]
+
+    def fits(self, slots: tuple[str, ...]) -> bool:
+        """Whether the parameters are still where they were, and the rule still keeps these arrays."""
+        k = self.kernels
+        return slots == self.slots and all(p.kernels is k for p in self.params)
+
+    def update(self, rule: str, keywords: dict[str, Any]) -> None:
+        """One step of all parameters; each has a gradient."""
+        k = self.kernels
+        if k.guard is None:
+            self._update(rule, keywords)
+        else:
+            with k.guard():
+                self._update(rule, keywords)
+
+    def _update(self, rule: str, keywords: dict[str, Any]) -> None:
+        k, params = self.real, self.params
+        grads = [raw(p.gradient) for p in params]  # type: ignore[arg-type]  none is None
+        if not self.flat:
+            p = raw(params[0])
+            value, *arrays = getattr(k, rule)(p, grads[0], *self.arrays, **keywords)
+            parts = [value]
+        else:
+            whole = self.whole
+            for p, part in zip(params, self.parts, strict=True):
+                if p.array is not part or part is None:
+                    whole = self._join([raw(p) for p in params])
+                    break
+            whole, *arrays = getattr(k, rule)(whole, self._join(grads), *self.arrays, **keywords)
+            self.whole = whole = k.cast(whole)
+            parts = self._split(whole)
+        self.arrays = [k.cast(a) for a in arrays]
+        for p, part in zip(params, parts, strict=True):
+            if p.alias:
+                with no_grad():
+                    assign(p, new_tensor(part, self.kernels))
+            else:
+                p.array = part
+        self.parts = parts
+
+    def open(self, state: dict[Tensor, dict[str, Any]]) -> None:
+        """Give each parameter its part of the state."""
+        with self._guard():
+            columns = [self._split(a) if self.flat else [a] for a in self.arrays]
+        for i, p in enumerate(self.params):
+            own = state.setdefault(p, {})
+            own.update(self.numbers)
+            for slot, column in zip(self.slots, columns, strict=True):
+                own[slot] = new_tensor(column[i], self.kernels)

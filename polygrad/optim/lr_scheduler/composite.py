@@ -1,0 +1,110 @@
+"""Schedules made of schedules."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from polygrad.errors import InvalidArgumentError
+from polygrad.optim.lr_scheduler.base import LRScheduler
+from polygrad.optim.optimizer import Optimizer
+
+__all__ = ["ChainedScheduler", "SequentialLR"]
+
+
+def _checked(
+    where: str, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None
+) -> tuple[list[LRScheduler], Optimizer]:
+    """The schedules, and the one optimiser that all of them set."""
+    found = list(schedulers)
+    if not found:
+        raise InvalidArgumentError("there are no schedules", f"{where}, argument schedulers")
+    optimizer = optimizer or found[0].optimizer
+    for i, scheduler in enumerate(found):
+        if scheduler.optimizer is not optimizer:
+            raise InvalidArgumentError(
+                f"schedule {i} belongs to another optimiser", f"{where}, argument schedulers",
+                "make all of them with one optimiser",
+            )  # fmt: skip
+        if scheduler.get_lr is None:
+            raise InvalidArgumentError(
+                f"schedule {i} needs a metric at each step", f"{where}, argument schedulers",
+                "step ReduceLROnPlateau by itself",
+            )  # fmt: skip
+    return found, optimizer
+
+
+class _Composite(LRScheduler):
+    """What is saved: the state of each part."""
+
+    schedulers: list[LRScheduler]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Own state, and that of each schedule."""
+        saved = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "schedulers")}
+        return {**saved, "schedulers": [s.state_dict() for s in self.schedulers]}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on where the saved schedules stood."""
+        state = dict(state_dict)
+        for scheduler, saved in zip(self.schedulers, state.pop("schedulers"), strict=True):
+            scheduler.load_state_dict(saved)
+        self.__dict__.update(state)
+
+
+class SequentialLR(_Composite):
+    """One schedule after the other; the next begins, with its epoch 0, at each milestone."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        schedulers: Sequence[LRScheduler],
+        milestones: Sequence[int],
+        last_epoch: int = -1,
+    ) -> None:
+        self.schedulers, self.optimizer = _checked("SequentialLR", schedulers, optimizer)
+        if len(milestones) != len(self.schedulers) - 1:
+            raise InvalidArgumentError(
+                f"{len(self.schedulers)} schedules with {len(milestones)} milestones",
+                "SequentialLR, argument milestones", "pass one less than there are schedules",
+            )  # fmt: skip
+        self.milestones = list(milestones)
+        self.last_epoch = last_epoch + 1
+        for group in optimizer.param_groups:  # undo what making them did
+            group["lr"] = group["initial_lr"]
+        for scheduler in self.schedulers:
+            scheduler.last_epoch -= 1
+        first = self.schedulers[0]
+        first._step_count -= 1  # noqa: SLF001  it begins anew
+        first._begin()  # noqa: SLF001
+        self._last_lr = first.get_last_lr()
+
+    def step(self, epoch: float | None = None) -> None:
+        """Go to the next epoch."""
+        del epoch
+        self.last_epoch += 1
+        index = bisect_right(self.milestones, self.last_epoch)
+        scheduler = self.schedulers[index]
+        if index > 0 and self.milestones[index - 1] == self.last_epoch:
+            scheduler.step(0)
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+
+class ChainedScheduler(_Composite):
+    """All schedules at once: each goes on from the rate that the one before has set."""
+
+    def __init__(
+        self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
+    ) -> None:
+        self.schedulers, self.optimizer = _checked("ChainedScheduler", schedulers, optimizer)
+        self._last_lr = self.rates
+
+    def step(self, epoch: float | None = None) -> None:
+        """Go to the next epoch."""
+        del epoch
+        for scheduler in self.schedulers:
+            scheduler.step()
+        self._last_lr = self.rates

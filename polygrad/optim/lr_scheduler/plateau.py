@@ -1,0 +1,97 @@
+"""A schedule that waits for a metric to stop improving."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from polygrad.errors import InvalidArgumentError
+from polygrad.optim.lr_scheduler.base import LRScheduler, per_group
+from polygrad.optim.optimizer import Optimizer
+
+__all__ = ["ReduceLROnPlateau"]
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """Times `factor` when the metric given to `step` has not improved for more than `patience` epochs.
+
+    Parameters
+    ----------
+    optimizer
+        Whose groups are written.
+    mode
+        "min" or "max": what is better.
+    factor, patience
+        Below 1; epochs without improvement that are let pass.
+    threshold, threshold_mode
+        The least improvement that counts, relative ("rel") or absolute ("abs").
+    cooldown
+        Epochs to wait after a reduction before counting again.
+    min_lr, eps
+        The least rate, one or one for each group; smaller changes than eps are not made.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: float | list[float] = 0.0,
+        eps: float = 1e-8,
+    ) -> None:
+        for name, value, legal in (
+            ("mode", mode, ("min", "max")), ("threshold_mode", threshold_mode, ("rel", "abs")),
+        ):  # fmt: skip
+            if value not in legal:
+                raise InvalidArgumentError(
+                    f"{name} is {value!r}", f"ReduceLROnPlateau, argument {name}",
+                    "pass " + " or ".join(repr(v) for v in legal),
+                )  # fmt: skip
+        if factor >= 1.0:
+            raise InvalidArgumentError(
+                f"factor is {factor}", "ReduceLROnPlateau, argument factor", "it must be below 1"
+            )
+        self.mode, self.factor, self.patience = mode, factor, patience
+        self.threshold, self.threshold_mode, self.cooldown = threshold, threshold_mode, cooldown
+        self.min_lrs, self.eps = per_group("min_lr", min_lr, optimizer), eps
+        self.best = math.inf if mode == "min" else -math.inf
+        self.num_bad_epochs = self.cooldown_counter = 0
+        super().__init__(optimizer)
+
+    def _begin(self) -> None:
+        self.last_epoch = 0
+        self._last_lr = self.rates
+
+    def step(self, metrics: Any, epoch: float | None = None) -> None:  # type: ignore[override]
+        """Look at the metric of the epoch that is over, a number or a one-element tensor."""
+        now = float(metrics.item() if hasattr(metrics, "item") else metrics)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch  # type: ignore[assignment]
+        if self.is_better(now):
+            self.best, self.num_bad_epochs = now, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            self._reduce()
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        self._last_lr = self.rates
+
+    def is_better(self, value: float) -> bool:
+        """Whether a metric improves on the best so far by more than the threshold."""
+        sign = 1.0 if self.mode == "max" else -1.0
+        margin = self.threshold * (self.best if self.threshold_mode == "rel" else 1.0)
+        if math.isinf(self.best):
+            return sign * value > sign * self.best
+        return sign * value > sign * (self.best + sign * margin)
+
+    def _reduce(self) -> None:
+        for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
+            rate = max(group["lr"] * self.factor, least)
+            if group["lr"] - rate > self.eps:
+                group["lr"] = rate

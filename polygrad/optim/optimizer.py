@@ -1,0 +1,406 @@
+"""The shell of all optimisers: groups of parameters, their state, and the walk over them."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
+
+from polygrad.config import enable_grad
+from polygrad.errors import InvalidArgumentError, InvalidTypeError
+from polygrad.ops.creation import tensor, to_place
+from polygrad.optim.bucket import LARGE, Bucket
+from polygrad.tape import Hook
+from polygrad.tensor import Tensor, new_tensor, raw
+
+__all__ = ["Optimizer", "at_least"]
+
+Group = dict[str, Any]
+_MOMENTS = ("step_pre", "step_post", "save_pre", "save_post", "load_pre", "load_post")
+
+
+def at_least(where: str, bound: float, **arguments: Any) -> None:
+    """Refuse arguments that are no numbers, or below `bound`.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidArgumentError
+        Naming the argument.
+    """
+    for name, value in arguments.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise InvalidTypeError(
+                f"{name} is a number, not {value!r}", f"{where}, argument {name}", "pass a float"
+            )
+        if not value >= bound:
+            raise InvalidArgumentError(
+                f"{name} is {value}", f"{where}, argument {name}", f"it must be at least {bound}"
+            )
+
+
+def betas_within(where: str, **arguments: Any) -> None:
+    """Refuse decay rates outside [0, 1)."""
+    at_least(where, 0.0, **arguments)
+    for name, value in arguments.items():
+        if value >= 1:
+            raise InvalidArgumentError(
+                f"{name} is {value}", f"{where}, argument {name}", "it must be at least 0, below 1"
+            )
+
+
+class Optimizer(ABC):
+    """Walks parameters by groups and calls a rule of `polygrad.optim.rules` on raw arrays.
+
+    A subclass names the rule, says which arrays it keeps for each parameter, and which entries of a group
+    are its keywords.
+
+    Parameters
+    ----------
+    params
+        Parameters; or pairs (name, parameter); or dictionaries, one for each group, with `"params"` and
+        whatever differs from the defaults there.
+    defaults
+        Options of groups that do not set them.
+
+    Attributes
+    ----------
+    param_groups
+        A list of dictionaries; changing an option takes effect at the next step.
+    defaults
+        The options given to the constructor.
+    """
+
+    rule: ClassVar[str]
+    keywords: ClassVar[tuple[str, ...]]
+
+    def __init__(self, params: Iterable[Any], defaults: Group) -> None:
+        self.defaults = defaults
+        self.param_groups: list[Group] = []
+        self.steps_taken = 0
+        self._clear()
+        groups = _as_list(params, type(self).__name__)
+        if not isinstance(groups[0], Mapping):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def _clear(self) -> None:
+        self._state: dict[Tensor, dict[str, Any]] = {}
+        self._plans: list[_Plan | None] = []
+        self._hooks: dict[str, list[Hook]] = {moment: [] for moment in _MOMENTS}
+
+    # ---- what an algorithm says ---------------------------------------------------------------
+    def slots(self, group: Group) -> tuple[str, ...]:
+        """The names of the arrays kept for each parameter, in the order in which the rule takes them."""
+        raise NotImplementedError
+
+    def initial(self, slot: str, group: Group) -> float:
+        """The value that a state array begins with."""
+        del slot, group
+        return 0.0
+
+    def begin(self, group: Group) -> dict[str, float]:
+        """The numbers kept for each parameter, before the first step."""
+        del group
+        return {"step": 0}
+
+    def advance(self, numbers: dict[str, float], group: Group) -> dict[str, Any]:
+        """Count one step in `numbers`; the keywords of the rule for it."""
+        numbers["step"] += 1
+        made: dict[str, Any] = {name: group[name] for name in self.keywords}
+        made["step"] = numbers["step"]
+        return made
+
+    # ---- groups -----------------------------------------------------------------------------
+    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
+        """Add parameters with options of their own.
+
+        Raises
+        ------
+        InvalidTypeError, InvalidArgumentError
+            Not a dictionary of tensors; a tensor that is no leaf, or has a place already.
+        """
+        where = f"{type(self).__name__}.add_param_group"
+        if not isinstance(param_group, Mapping) or "params" not in param_group:
+            raise InvalidTypeError(
+                f"a group is a dictionary with 'params', not {type(param_group).__name__}", where,
+                'write {"params": [...], "lr": 0.1}',
+            )  # fmt: skip
+        params = param_group["params"]
+        params = [params] if isinstance(params, Tensor) else _as_list(params, where)
+        group: Group = {**self.defaults, **param_group}
+        if any(isinstance(p, tuple) for p in params):
+            group["param_names"] = [name for name, _ in params]
+            params = [p for _, p in params]
+        taken = {id(p) for g in self.param_groups for p in g["params"]}
+        for p in params:
+            _check_parameter(p, where)
+            if id(p) in taken:
+                raise InvalidArgumentError(
+                    f"a parameter of shape {p.shape} occurs twice", where,
+                    "each parameter belongs to one group, once",
+                )  # fmt: skip
+            taken.add(id(p))
+        self.check_group(group)
+        group["params"] = params
+        self.param_groups.append(group)
+        self._plans.append(None)
+
+    def check_group(self, group: Group) -> None:
+        """Refuse options out of their domain. Raises InvalidArgumentError, InvalidTypeError."""
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget all gradients, or fill them with zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.gradient = None
+                elif p.gradient is not None:
+                    p.gradient = new_tensor(p.kernels.zeros(raw(p).shape), p.kernels)
+
+    # ---- the walk ---------------------------------------------------------------------------
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient; returns what `closure` returned.
+
+        Parameters
+        ----------
+        closure
+            Computes the loss and its gradients anew, before the update.
+        """
+        hooks = self._hooks
+        for hook in tuple(hooks["step_pre"]):
+            hook.function(self)
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for i, group in enumerate(self.param_groups):
+            self._step_group(i, group)
+        self.steps_taken += 1
+        for hook in tuple(hooks["step_post"]):
+            hook.function(self)
+        return loss
+
+    def _step_group(self, i: int, group: Group) -> None:
+        params = group["params"]
+        slots = self.slots(group)
+        missing = [p.gradient is None for p in params]
+        plan = self._plans[i]
+        if plan is None or plan.missing != missing or not plan.fits(params, slots):
+            if plan is not None:
+                plan.open(self._state)
+                self._plans[i] = None
+            plan = self._plans[i] = self._plan(group, params, missing, slots)
+        for bucket in plan.buckets:
+            bucket.update(self.rule, self.advance(bucket.numbers, group))
+
+    def _plan(
+        self, group: Group, params: list[Tensor], missing: list[bool], slots: tuple[str, ...]
+    ) -> _Plan:
+        """Put the parameters that have a gradient into buckets: Note [Buckets]."""
+        alike: dict[Any, list[Tensor]] = {}
+        start = self.begin(group)
+        for p, absent in zip(params, missing, strict=True):
+            if absent:
+                continue
+            own = self._state.get(p, {})
+            numbers = tuple(own.get(n, value) for n, value in start.items())
+            large = p.size >= LARGE
+            alike.setdefault((p.kernels, numbers, id(p) if large else 0), []).append(p)
+        buckets = [
+            Bucket(
+                members,
+                dict(zip(start, numbers, strict=True)),
+                [self._state.get(p, {}) for p in members],
+                slots,
+                lambda slot: self.initial(slot, group),
+            )
+            for (_, numbers, _), members in alike.items()
+        ]
+        return _Plan(params, missing, buckets)
+
+    # ---- state ------------------------------------------------------------------------------
+    @property
+    def state(self) -> dict[Tensor, dict[str, Any]]:
+        """For each parameter the numbers and tensors that its updates keep, by name."""
+        for i, plan in enumerate(self._plans):
+            if plan is not None:
+                plan.open(self._state)
+                self._plans[i] = None
+        return self._state
+
+    def state_dict(self) -> dict[str, Any]:
+        """State and options, with parameters as numbers; later steps do not change it."""
+        for hook in tuple(self._hooks["save_pre"]):
+            hook.function(self)
+        state = self.state
+        order = [p for group in self.param_groups for p in group["params"]]
+        number = {id(p): i for i, p in enumerate(order)}
+        groups = []
+        for group in self.param_groups:
+            options = {k: copy.deepcopy(v) for k, v in group.items() if k != "params"}
+            groups.append({**options, "params": [number[id(p)] for p in group["params"]]})
+        saved = {
+            i: {k: _constant(v) for k, v in state[p].items()}
+            for i, p in enumerate(order) if p in state
+        }  # fmt: skip
+        made = {"state": saved, "param_groups": groups}
+        for hook in tuple(self._hooks["save_post"]):
+            made = hook.function(self, made) or made  # type: ignore[call-arg]
+        return made
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over options and state; state arrays take the dtype and device of their parameter.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The groups differ in number or length: nothing is loaded.
+        """
+        given = dict(state_dict)
+        for hook in tuple(self._hooks["load_pre"]):
+            given = hook.function(self, given) or given  # type: ignore[call-arg]
+        groups = given["param_groups"]
+        have = [len(group["params"]) for group in self.param_groups]
+        comes = [len(group["params"]) for group in groups]
+        if have != comes:
+            raise InvalidArgumentError(
+                f"the state is of groups of {comes} parameters, this optimiser has {have}",
+                f"{type(self).__name__}.load_state_dict", "make the same groups first",
+            )  # fmt: skip
+        place = {
+            number: p
+            for old, new in zip(groups, self.param_groups, strict=True)
+            for number, p in zip(old["params"], new["params"], strict=True)
+        }
+        loaded = {
+            place[number]: self._loaded(place[number], own)
+            for number, own in given["state"].items() if number in place
+        }  # fmt: skip
+        self._plans = [None] * len(self.param_groups)
+        self._state = loaded
+        for old, new in zip(groups, self.param_groups, strict=True):
+            params = new["params"]
+            new.update({k: copy.deepcopy(v) for k, v in old.items() if k != "params"})
+            new["params"] = params
+        for hook in tuple(self._hooks["load_post"]):
+            hook.function(self)
+
+    def _loaded(self, p: Tensor, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The state of one parameter in its place; numbers saved as 0-d arrays become numbers."""
+        made: dict[str, Any] = {}
+        numbers = self.begin(self.defaults)
+        for name, value in own.items():
+            if name in numbers:
+                made[name] = int(value) if name == "step" else float(value)
+            elif hasattr(value, "shape"):
+                t = value.detach() if isinstance(value, Tensor) else tensor(value)
+                dtype = p.dtype if t.kernels.inexact else None
+                moved = to_place(new_tensor(raw(t), t.kernels), dtype, p.device)
+                made[name] = new_tensor(moved.kernels.backend.copy(raw(moved)), moved.kernels)
+            else:
+                made[name] = copy.deepcopy(value)
+        if made and "step" in numbers and "step" not in made:
+            made["step"] = 1  # from an optimiser that does not count, but has begun
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and deepcopy: everything but the hooks."""
+        self.state  # noqa: B018  opens the buckets
+        return {k: v for k, v in self.__dict__.items() if k not in ("_plans", "_hooks")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Back from `__getstate__`."""
+        self._clear()
+        self.__dict__.update(state)
+        self._plans = [None] * len(self.param_groups)
+
+    # ---- hooks and text ---------------------------------------------------------------------
+    def register_step_pre_hook(self, hook: Callable[[Optimizer], Any]) -> Hook:
+        """Call `hook(optimizer)` before each step; the handle's `remove()` ends it."""
+        return Hook(hook, 0, self._hooks["step_pre"])  # type: ignore[arg-type]
+
+    def register_step_post_hook(self, hook: Callable[[Optimizer], Any]) -> Hook:
+        """Call `hook(optimizer)` after each step."""
+        return Hook(hook, 0, self._hooks["step_post"])  # type: ignore[arg-type]
+
+    def register_state_dict_pre_hook(self, hook: Callable[[Optimizer], Any]) -> Hook:
+        """Call `hook(optimizer)` before the state is saved."""
+        return Hook(hook, 0, self._hooks["save_pre"])  # type: ignore[arg-type]
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> Hook:
+        """Call `hook(optimizer, state_dict)` after; it may return another one."""
+        return Hook(hook, 0, self._hooks["save_post"])
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Hook:
+        """Call `hook(optimizer, state_dict)` before loading; it may return another one."""
+        return Hook(hook, 0, self._hooks["load_pre"])
+
+    def register_load_state_dict_post_hook(self, hook: Callable[[Optimizer], Any]) -> Hook:
+        """Call `hook(optimizer)` after loading."""
+        return Hook(hook, 0, self._hooks["load_post"])  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        """The options of each group."""
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
+        return "\n".join([*lines, ")"])
+
+
+class _Plan:
+    """The buckets of one group, for one set of parameters that have gradients."""
+
+    def __init__(self, params: list[Tensor], missing: list[bool], buckets: list[Bucket]) -> None:
+        self.params, self.missing, self.buckets = params, missing, buckets
+        self.members = list(map(id, params))
+
+    def fits(self, params: list[Tensor], slots: tuple[str, ...]) -> bool:
+        """Whether the group still holds these parameters where they were."""
+        if params is not self.params or len(params) != len(self.members):
+            return False
+        return all(bucket.fits(slots) for bucket in self.buckets)
+
+    def open(self, state: dict[Tensor, dict[str, Any]]) -> None:
+        """Give all parameters their state back."""
+        for bucket in self.buckets:
+            bucket.open(state)
+
+
+def _as_list(params: Any, where: str) -> list[Any]:
+    """Parameters or groups in a list."""
+    if isinstance(params, (Tensor, set, frozenset, str, Mapping)) or not isinstance(params, Iterable):
+        raise InvalidTypeError(
+            f"parameters come in an ordered collection, not in a {type(params).__name__}",
+            f"{where}, argument params", "pass a list, or model.parameters()",
+        )  # fmt: skip
+    found = list(params)
+    if not found:
+        raise InvalidArgumentError(
+            "there are no parameters to optimise", f"{where}, argument params",
+            "pass a list with at least one; an iterator can be used up only once",
+        )  # fmt: skip
+    return found
+
+
+def _check_parameter(p: Any, where: str) -> None:
+    if not isinstance(p, Tensor):
+        raise InvalidTypeError(
+            f"a parameter is a Tensor, not {type(p).__name__}", where, "pass Tensors or Parameters"
+        )
+    if not p.is_leaf:
+        raise InvalidArgumentError(
+            f"a tensor made by {p.grad_fn!r} is no leaf", where,
+            "optimise the leaf it was made from, or t.detach().requires_grad_()",
+        )  # fmt: skip
+    if not p.kernels.inexact:
+        raise InvalidArgumentError(
+            f"a {p.dtype} tensor has no gradient", where, "convert it to a floating dtype"
+        )
+
+
+def _constant(value: Any) -> Any:
+    """A state value that later steps do not change."""
+    return new_tensor(raw(value), value.kernels) if isinstance(value, Tensor) else copy.deepcopy(value)
