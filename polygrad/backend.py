@@ -404,8 +404,8 @@ class Kernels:
 
     def full(self, shape: tuple[int, ...], value: Any) -> Array:
         """An array filled with a Python number, of this device and dtype."""
-        create = self.xp.zeros if type(value) is int and value == 0 else self.xp.full
-        args = (shape,) if create is self.xp.zeros else (shape, value)
+        nothing = type(value) is int and value == 0
+        create, args = (self.xp.zeros, (shape,)) if nothing else (self.xp.full, (shape, value))
         options = {"dtype": self.native_dtype, "device": self.native_device}
         if self.guard is None:
             made = create(*args, **options)
