@@ -15,7 +15,7 @@ from polygrad.ops._axes import normalize_axis
 from polygrad.ops.creation import to_place
 from polygrad.primitive import PRIMITIVES
 from polygrad.tensor import Tensor
-from polygrad.views import clone, detach, getitem_tensor, inplace, setitem
+from polygrad.views import clone, detach, getitem_tensor, inplace, same_view, setitem
 
 # operator: (primitive, whether it has a reflected and an in-place form)
 _BINARY = {
@@ -72,7 +72,8 @@ def attach_methods() -> None:
         if operation.method and not hasattr(Tensor, name):
             _attach(name, operation.function)
     for name in ("T", "mT", "real", "imag"):
-        setattr(Tensor, name, property(globals()[f"_{name}"]))
+        read = globals()[f"_{name}"]
+        setattr(Tensor, name, property(read, _writer(read) if name in ("real", "imag") else None))
     for function in (reshape, permute_dims, flatten):
         _attach(function.__name__, function)
     _attach("detach", lambda self: detach(self))
@@ -82,6 +83,17 @@ def attach_methods() -> None:
     _attach("retains_grad", property(retains_grad))
     _attach("to", to)
     _attach("to_device", lambda self, device, /, *, stream=None: to_place(self, None, device))
+
+
+def _writer(read: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Any], None]:
+    """`z.imag = value` writes through the view; after `z.imag += 1` the value is that view itself."""
+
+    def write(self: Tensor, value: Any) -> None:
+        part = read(self)
+        if not (isinstance(value, Tensor) and same_view(value, part)):
+            setitem(part, Ellipsis, value)
+
+    return write
 
 
 # ---- shapes ---------------------------------------------------------------------------------

@@ -34,14 +34,14 @@ from polygrad.errors import (
     PolygradError,
     ShapeError,
 )
-from polygrad.indexing import Key, is_basic
+from polygrad.indexing import Key, is_basic, upload
 from polygrad.primitive import Primitive
 from polygrad.registry import backend_of, load
 from polygrad.tensor import Tensor, new_tensor, raw
 
 __all__ = [
     "ViewPrimitive", "assign", "broadcast_to", "detach", "getitem", "getitem_adjoint", "imag",
-    "inplace", "link", "look", "permute_dims", "put", "read_key", "real", "rebind", "reshape",
+    "inplace", "link", "look", "permute_dims", "put", "read_key", "real", "rebind", "same_view", "reshape",
     "reshape_tensor", "setitem", "write",
 ]  # fmt: skip
 
@@ -129,6 +129,12 @@ def link(out: Tensor, parent: Tensor, steps: Recipe, *, own: bool = False) -> Te
     return out
 
 
+def same_view(a: Tensor, b: Tensor) -> bool:
+    """Whether two views look at the same elements of the same root."""
+    v, w = a.alias, b.alias
+    return type(v) is View and type(w) is View and v.root is w.root and v.recipe == w.recipe
+
+
 def _history(t: Tensor) -> tuple[Tensor, Recipe, Tensor, Recipe]:
     """(root, steps root to t, base, steps base to t)."""
     v = t.alias
@@ -208,7 +214,7 @@ def write(t: Tensor, value: Any, key: Key | None = None) -> None:
             "write its real part, or make the tensor complex",
         )  # fmt: skip
     last: Recipe = ()
-    if key is not None or not recipe:
+    if key is not None or not steps:
         last = ((getitem, {"key": (Ellipsis,) if key is None else key}, shape),)
     stored = raw(value) if isinstance(value, Tensor) else value
     tracked = base.tracked or (isinstance(value, Tensor) and value.tracked)
@@ -383,7 +389,7 @@ class ViewPrimitive(Primitive):
         keywords: dict[str, Any] | None = None,
     ) -> None:
         self.pull, self.overlaps = pull, overlaps
-        self.back = back or (lambda F, x, new, shape, **kw: pull(F, new, shape, **kw))
+        self.back = back or (lambda F, x, new, shape, /, **kw: pull(F, new, shape, **kw))
         names = tuple(keywords or {})
 
         def rule(g: Any, F: Any, shape: Any, *values: Any) -> Any:
@@ -600,7 +606,11 @@ def _key_array(k: Any, t: Tensor) -> Any:
         if not host.size and host.dtype.kind == "f":
             host = host.astype(np.int64)
         kind = {"b": BOOL, "i": INTEGER, "u": INTEGER}.get(host.dtype.kind, REAL)
-        array = backend.from_numpy(host, t.device) if kind < REAL else None
+        array = None
+        if kind == INTEGER:
+            array = upload(backend, host, t.device)
+        elif kind == BOOL:
+            array = backend.from_numpy(host, t.device)
     else:
         found = backend.kernels_of(k)
         kind, array = found.kind, backend.copy(k)

@@ -30,11 +30,6 @@ def _thaw(value: Any) -> Any:
 class FrozenArray(np.ndarray[Any, Any]):
     """A read-only array. Operations, functions and methods on it return plain arrays."""
 
-    def __array_finalize__(self, source: Any) -> None:
-        """Every instance starts read-only; methods that would fill one later are replaced below."""
-        del source
-        self.flags.writeable = False
-
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Of plain arrays."""
         return getattr(ufunc, method)(*_thaw(inputs), **_thaw(kwargs))
