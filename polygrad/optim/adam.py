@@ -59,7 +59,7 @@ class Adam(_Moments):
     >>> optimizer = pg.optim.Adam([p], lr=0.25)
     >>> (p * p).backward()
     >>> optimizer.step()
-    >>> p.item()
+    >>> p.detach().item()
     0.75
     """
 

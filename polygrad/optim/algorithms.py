@@ -41,7 +41,7 @@ class SGD(Optimizer):
     >>> optimizer = pg.optim.SGD([p], lr=0.5)
     >>> (p * p).backward()
     >>> optimizer.step()
-    >>> p.item()
+    >>> p.detach().item()
     0.0
     """
 

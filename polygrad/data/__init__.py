@@ -1,0 +1,32 @@
+"""Datasets, samplers and loaders: PyTorch's `torch.utils.data`."""
+
+from __future__ import annotations
+
+from polygrad.data.collate import default_collate
+from polygrad.data.dataset import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
+from polygrad.data.loader import DataLoader
+from polygrad.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+from polygrad.data.worker import WorkerInfo, get_worker_info
+
+__all__ = [
+    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset",
+    "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler",
+    "TensorDataset", "WeightedRandomSampler", "WorkerInfo", "default_collate", "get_worker_info",
+    "random_split",
+]  # fmt: skip

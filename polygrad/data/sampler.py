@@ -1,0 +1,207 @@
+"""Samplers: in which order, and in which batches, a dataset's indices are visited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from polygrad import random
+from polygrad.errors import InvalidArgumentError, InvalidTypeError
+from polygrad.tensor import Tensor
+
+__all__ = [
+    "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
+    "WeightedRandomSampler", "positive",
+]  # fmt: skip
+
+
+def positive(where: str, name: str, value: Any) -> int:
+    """`value`, if it is an int above 0.
+
+    Raises
+    ------
+    InvalidArgumentError
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        raise InvalidArgumentError(
+            f"{name} is {value!r}", f"{where}, argument {name}", "it is an int above 0"
+        )
+    return value
+
+
+class Sampler:
+    """Base of orders: a subclass defines `__iter__`, and `__len__` where it is known."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """The indices, or lists of them."""
+        raise NotImplementedError(f"{type(self).__name__} defines no __iter__")
+
+
+class SequentialSampler(Sampler):
+    """0, 1, 2, …"""
+
+    def __init__(self, data_source: Sized) -> None:
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        """In order."""
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        """All items."""
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler):
+    """All items in random order, or `num_samples` drawn.
+
+    Parameters
+    ----------
+    data_source
+        With a length.
+    replacement
+        Whether an item may be drawn again.
+    num_samples
+        How many; all, if not given. Without replacement several orders follow one another.
+    generator
+        The default one if not given. One given here goes on from epoch to epoch.
+    """
+
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: random.Generator | None = None,
+    ) -> None:
+        self.data_source, self.replacement, self.generator = data_source, replacement, generator
+        self._count = num_samples
+        if num_samples is not None:
+            positive("RandomSampler", "num_samples", num_samples)
+
+    @property
+    def num_samples(self) -> int:
+        """How many indices an epoch has."""
+        return len(self.data_source) if self._count is None else self._count
+
+    def __iter__(self) -> Iterator[int]:
+        """A new order each time."""
+        n, count = len(self.data_source), self.num_samples
+        if not n:
+            return
+        if self.replacement:
+            drawn = random.integers(0, n, (count,), device="cpu", generator=self.generator)
+            yield from drawn.tolist()
+            return
+        while count > 0:
+            order = random.permutation(n, device="cpu", generator=self.generator).tolist()
+            yield from order[:count]
+            count -= n
+
+    def __len__(self) -> int:
+        """The number of samples."""
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """Some indices, in random order."""
+
+    def __init__(
+        self, indices: Sequence[int], generator: random.Generator | None = None
+    ) -> None:
+        self.indices, self.generator = indices, generator
+
+    def __iter__(self) -> Iterator[int]:
+        """A new order each time."""
+        n = len(self.indices)
+        order = random.permutation(n, device="cpu", generator=self.generator).tolist() if n else []
+        return (self.indices[i] for i in order)
+
+    def __len__(self) -> int:
+        """All of them."""
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """Indices drawn with given weights, which need not sum to 1.
+
+    Without replacement the draw is that of Efraimidis and Spirakis (2006): the largest of
+    `log(u) / weight`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Weights that are negative, not finite or all zero; too few that are positive.
+    """
+
+    def __init__(
+        self,
+        weights: Any,
+        num_samples: int,
+        replacement: bool = True,
+        generator: random.Generator | None = None,
+    ) -> None:
+        values = weights.tolist() if isinstance(weights, Tensor) else list(weights)
+        self.weights = np.asarray(values, dtype=np.float64)
+        self.num_samples = positive("WeightedRandomSampler", "num_samples", num_samples)
+        self.replacement, self.generator = replacement, generator
+        usable = int((self.weights > 0).sum())
+        if self.weights.ndim != 1 or not np.isfinite(self.weights).all() or (self.weights < 0).any():
+            raise InvalidArgumentError(
+                "weights are finite numbers, at least 0, in one row",
+                "WeightedRandomSampler, argument weights", "correct them",
+            )  # fmt: skip
+        if usable < (1 if replacement else num_samples):
+            raise InvalidArgumentError(
+                f"{num_samples} samples from {usable} items of positive weight",
+                "WeightedRandomSampler", "draw fewer, or with replacement=True",
+            )  # fmt: skip
+
+    def __iter__(self) -> Iterator[int]:
+        """A new draw each time."""
+        n = self.num_samples if self.replacement else self.weights.size
+        u = random.uniform((n,), dtype="float64", device="cpu", generator=self.generator).numpy()
+        if self.replacement:
+            steps = np.cumsum(self.weights)
+            drawn = np.searchsorted(steps, u * steps[-1], side="right")
+        else:
+            with np.errstate(divide="ignore"):
+                keys = np.log(1 - u) / self.weights
+            keys[self.weights == 0] = -np.inf
+            drawn = np.argsort(-keys, kind="stable")[: self.num_samples]
+        return iter(drawn.tolist())
+
+    def __len__(self) -> int:
+        """The number of samples."""
+        return self.num_samples
+
+
+class BatchSampler(Sampler):
+    """Batches of what another sampler yields.
+
+    >>> list(BatchSampler(range(5), batch_size=2, drop_last=False))
+    [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(self, sampler: Iterable[Any], batch_size: int, drop_last: bool) -> None:
+        if not isinstance(drop_last, bool):
+            raise InvalidTypeError(
+                f"drop_last is a bool, not {drop_last!r}", "BatchSampler, argument drop_last"
+            )
+        self.sampler, self.drop_last = sampler, drop_last
+        self.batch_size = positive("BatchSampler", "batch_size", batch_size)
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        """Lists of indices."""
+        indices = iter(self.sampler)
+        while batch := list(islice(indices, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def __len__(self) -> int:
+        """The number of batches."""
+        n = len(self.sampler)  # type: ignore[arg-type]
+        return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
