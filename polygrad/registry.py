@@ -35,6 +35,7 @@ __all__ = [
     "Entry",
     "backend_of",
     "default_device",
+    "default_integer",
     "device",
     "devices",
     "entries",
@@ -99,22 +100,29 @@ def entries() -> tuple[Entry, ...]:
 
 
 def _scan_entry_points() -> None:
-    """Add the backends that installed packages announce; done once, it reads the disk."""
+    """Add the backends that installed packages announce; done once, it reads the disk.
+
+    A plugin that cannot be imported is listed with the name of its entry point as kind of device.
+    """
     if _scanned:
         return
     _scanned.append(True)
     for point in metadata.entry_points(group=ENTRY_POINTS):
         if point.name in _catalogue:
             continue
-        cls = point.load()
-        entry = Entry(
-            name=cls.name,
+        install = f"pip install {point.dist.name if point.dist else point.name}"
+        try:
+            cls = point.load()
+        except Exception:  # noqa: BLE001  load() raises it again, for those who ask for the backend
+            _catalogue[point.name] = Entry(point.name, point.value, (point.name,), (), install)
+            continue
+        _catalogue[point.name] = Entry(
+            name=point.name,
             target=point.value,
             device_kinds=tuple(cls.device_kinds),
             libraries=tuple(getattr(cls, "libraries", ())),
-            install=getattr(cls, "install", f"pip install {point.dist.name if point.dist else ''}"),
+            install=getattr(cls, "install", install),
         )
-        _catalogue[entry.name] = entry
 
 
 def load(name: str) -> Backend:
@@ -255,6 +263,11 @@ def kernels_for(device: Device, dtype: dtypes.Dtype, where: str = "") -> Kernels
             f"the device {device.name} has no {dtype}", where, f"use one of its dtypes: {has}"
         )
     return backend.kernels(device, dtype)
+
+
+def default_integer(device: Device) -> dtypes.Dtype:
+    """The dtype of integers without one: int64, and int32 on the few devices that have no int64."""
+    return dtypes.int64 if find_backend(device.kind).supports(dtypes.int64, device) else dtypes.int32
 
 
 def find_kernels(device: str, dtype: str) -> Kernels:
