@@ -7,7 +7,8 @@ import importlib
 CHAPTERS = (
     "creation", "data_type", "elementwise", "statistical", "utility", "manipulation",
     "rearrangement", "filling", "indexing", "padding", "searching", "sorting", "sets",
-    "linear_algebra", "contraction", "activation", "normalization", "convolution", "folding",
+    "linear_algebra", "contraction", "special", "activation", "softmax", "normalization",
+    "convolution", "folding",
     "pooling", "dropout", "embedding", "loss",
 )  # fmt: skip
 

@@ -1,0 +1,115 @@
+"""Softmax and its logarithm along one axis, with closed-form rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polygrad.families import Chapter
+from polygrad.ops._axes import as_tensor, normalize_axis, widened
+from polygrad.ops.creation import to_place
+from polygrad.primitive import Primitive
+from polygrad.tensor import Tensor
+
+_table = Chapter("softmax", "nn.functional")
+
+
+def _shifted(F: Any, x: Any, axis: int) -> Any:
+    """x less its maximum: then nothing overflows, and one term of the sum of e^x is 1."""
+    return x - F.max(x, axis=axis, keepdims=True) if x.shape[axis] else x
+
+
+def _softmax(F: Any, x: Any, axis: int) -> Any:
+    e = F.xp.exp(_shifted(F, x, axis))
+    return e / F.sum(e, axis=axis, keepdims=True)
+
+
+def _log_softmax(F: Any, x: Any, axis: int) -> Any:
+    y = _shifted(F, x, axis)
+    return y - F.xp.log(F.sum(F.xp.exp(y), axis=axis, keepdims=True))
+
+
+# fmt: off
+softmax_primitive = Primitive(
+    "softmax", ("x",),
+    {"x": lambda g, F, out, axis: out * (g - F.sum(g * out, axis=axis, keepdims=True))},
+    forward=widened(_softmax), keywords={"axis": -1}, floating=True,
+)
+log_softmax_primitive = Primitive(
+    "log_softmax", ("x",),
+    {"x": lambda g, F, out, axis: g - F.exp(out) * F.sum(g, axis=axis, keepdims=True)},
+    forward=widened(_log_softmax), keywords={"axis": -1}, floating=True,
+)
+# fmt: on
+
+
+def _samples(s: Any) -> Any:
+    return [
+        ((s.real(2, 3),), {}), ((s.real(2, 3, 2),), {"axis": 1}), ((s.real(1),), {"axis": 0}),
+        ((s.real(2, 0),), {}), ((s.real(0, 2),), {}),
+    ]  # fmt: skip
+
+
+def _along(input: Any, axis: int, dtype: Any, where: str) -> tuple[Tensor, int]:
+    x = as_tensor(input, f"{where}, argument input")
+    if dtype is not None:
+        x = to_place(x, dtype)
+    return x, normalize_axis(axis, x.ndim, where)
+
+
+@_table.public(samples=_samples)
+def softmax(input: Any, axis: int = -1, dtype: Any = None) -> Tensor:
+    """e^x over its sum along an axis: positive numbers whose sum is 1.
+
+    Parameters
+    ----------
+    input
+        Tensor of at least one axis. Integers are computed in the default floating dtype.
+    axis
+        Along which the sum is 1.
+    dtype
+        To cast the input to first.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `input`. NaN where all of the axis is -inf, or something is inf.
+
+    Raises
+    ------
+    OutOfRangeError
+        There is no such axis.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.nn.functional.softmax(pg.tensor([1.0, 1.0]))
+    tensor([0.5, 0.5], dtype=float32)
+    """
+    x, axis = _along(input, axis, dtype, "softmax")
+    return softmax_primitive.call(x, axis=axis)  # type: ignore[no-any-return]
+
+
+@_table.public(samples=_samples)
+def log_softmax(input: Any, axis: int = -1, dtype: Any = None) -> Tensor:
+    """The logarithm of softmax, finite also where softmax is too small for its dtype.
+
+    Parameters, dtypes and errors are those of `softmax`.
+
+    >>> import polygrad as pg
+    >>> pg.nn.functional.log_softmax(pg.tensor([0.0, -1000.0]))
+    tensor([    0., -1000.], dtype=float32)
+    """
+    x, axis = _along(input, axis, dtype, "log_softmax")
+    return log_softmax_primitive.call(x, axis=axis)  # type: ignore[no-any-return]
+
+
+@_table.public(samples=_samples)
+def softmin(input: Any, axis: int = -1, dtype: Any = None) -> Tensor:
+    """softmax(-x).
+
+    >>> import polygrad as pg
+    >>> pg.nn.functional.softmin(pg.tensor([1.0, 1.0]))
+    tensor([0.5, 0.5], dtype=float32)
+    """
+    x, axis = _along(input, axis, dtype, "softmin")
+    return softmax_primitive.call(-x, axis=axis)  # type: ignore[no-any-return]
