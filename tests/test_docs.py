@@ -168,6 +168,35 @@ def test_a_backend_fits_in_120_lines():
         assert len(block.text.splitlines()) <= 120, block.option
 
 
+def test_the_operations_that_a_page_adds_get_generated_tests(tmp_path):
+    page = ROOT / "docs" / "add_an_op.md"
+    files = {
+        b.option.removeprefix("file="): b.text
+        for b in blocks_of(page.read_text(encoding="utf-8"))
+        if b.option.startswith("file=")
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    plugins = [part for name in files for part in ("-p", name.removesuffix(".py"))]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)]),
+        "POLYGRAD_TEST_DEVICES": "cpu,frozen:0,strict:cpu",
+    }
+    command = [
+        sys.executable, "-m", "pytest", "-v", *plugins,
+        "tests/test_ops_generated.py", "-k", "(cbrt or gaussian_kernel) and not documented",
+    ]  # fmt: skip
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert not done.returncode, done.stdout + done.stderr
+    for name in ("cbrt", "gaussian_kernel"):
+        ran = [line for line in done.stdout.splitlines() if name in line and "PASSED" in line]
+        assert any("derivatives" in line for line in ran)
+        assert any("strict:cpu" in line for line in ran)
+
+
 # ---- these tests can fail ------------------------------------------------------------------------
 def fails(tmp_path, text):
     page = tmp_path / "page.md"
