@@ -11,7 +11,7 @@ from polygrad.config import default_complex_dtype, default_dtype
 from polygrad.dtypes import bool as bool_dtype
 from polygrad.dtypes import float32, int64
 from polygrad.errors import InvalidArgumentError, InvalidTypeError, OutOfRangeError
-from polygrad.registry import default_device, kernels_for
+from polygrad.registry import default_device, default_integer, kernels_for
 from polygrad.tensor import Tensor, new_tensor
 
 __all__ = ["as_tensor", "count", "kept", "normalize_axes", "normalize_axis", "unreduce", "widened"]
@@ -86,10 +86,12 @@ def as_tensor(x: Any, where: str) -> Tensor:
         return found
     if found is None:
         raise InvalidTypeError("None is no tensor", where, "pass a Tensor, an array or a number")
+    device = default_device()
     dtype = {
-        bool: bool_dtype, int: int64, float: default_dtype(), complex: default_complex_dtype(),
+        bool: bool_dtype, int: default_integer(device), float: default_dtype(),
+        complex: default_complex_dtype(),
     }[type(found)]  # fmt: skip
-    kernels = kernels_for(default_device(), dtype)
+    kernels = kernels_for(device, dtype)
     return new_tensor(kernels.full((), found), kernels)
 
 

@@ -62,9 +62,9 @@ def _dtype_of(x: Any) -> dtypes.Dtype:
 
 @_table.public(
     samples=lambda s: [
-        ((s.real(2, 3), "float64"), {}),
+        ((s.real(2, 3), s.dtype), {}),
         ((s.real(3), s.dtype), {"copy": False}),
-        ((s.real(0), "float32"), {}),
+        ((s.bools(0), s.dtype), {}),
     ],
     kinds="bifc",
     method=True,

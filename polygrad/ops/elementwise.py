@@ -36,6 +36,7 @@ unary, binary, comparison, constant = (
 _POSITIVE = (0.2, 3.0)
 _UNIT = (-0.9, 0.9)
 _ANY = (-3.0, 3.0)
+_INF, _NAN = math.inf, math.nan
 
 
 # ---- what rules are made of -------------------------------------------------------------------
@@ -267,8 +268,8 @@ def _pow_y(g: Any, F: Any, x: Any, y: Any, out: Any) -> Any:
         if x == 0:
             return None
         if isinstance(x, complex):
-            return g * F.conj(out) * cmath.log(x).conjugate()
-        return g * F.conj(out * (math.log(x) if x > 0 else math.nan))
+            return g * F.conj(out) * _bar(F, cmath.log(x))
+        return g * F.conj(out * (math.log(x) if x > 0 else _NAN))
     flat = x == 0
     if not is_complex(F, y):
         flat = F.logical_and(flat, y >= 0)
@@ -354,7 +355,7 @@ def _clip_max(g: Any, F: Any, x: Any, min: Any, max: Any) -> Any:
 @_table.public(
     samples=lambda s: [
         ((s.distinct(2, 3),), {"min": -0.5, "max": 0.7}),
-        ((s.distinct(2, 3), s.real(3, low=-2.0, high=-1.0)), {"max": s.real(2, 1, low=1.0, high=2.0)}),
+        ((s.distinct(2, 3), s.interval(-2, -1, 3)), {"max": s.interval(1, 2, 2, 1)}),
         ((s.distinct(4),), {"max": 0.1}),
         ((s.real(),), {"min": -1}),
         ((s.real(0),), {"max": 1.0}),
@@ -444,7 +445,7 @@ def imag(x: Any, /) -> Tensor:
 def _radius(F: Any, x: Any, y: Any) -> Any:
     """hypot(x, y), infinite at the origin, so that division by it gives 0 there."""
     r = F.hypot(x, y)
-    return F.where(r == 0, math.inf, r)
+    return F.where(r == 0, _INF, r)
 
 
 def _atan2_x(g: Any, F: Any, x: Any, y: Any) -> Any:

@@ -25,6 +25,7 @@ from polygrad.views import permute_dims as _permute_dims
 
 _table = Chapter("statistical")
 _AXES = {"axis": None, "keepdims": False}
+_INF, _NAN = math.inf, math.nan
 
 
 # ---- sums and moments ---------------------------------------------------------------------------
@@ -35,7 +36,7 @@ def _sum_forward(F: Any, x: Any, axis: Any = None, keepdims: bool = False) -> An
 def _mean_forward(F: Any, x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     n = count(x.shape, axis)
     total = F.coerce(F.sum(x, axis=axis, keepdims=keepdims))
-    return total / n if n else F.full(total.shape, math.nan)
+    return total / n if n else F.full(total.shape, _NAN)
 
 
 def _var_forward(
@@ -46,7 +47,7 @@ def _var_forward(
     squares = F.xp.real(d * F.xp.conj(d)) if F.is_complex else d * d
     total = F.coerce(F.sum(squares, axis=axis, keepdims=keepdims))
     freedom = count(x.shape, axis) - correction
-    return total / freedom if freedom > 0 else F.of(total).full(total.shape, math.nan)
+    return total / freedom if freedom > 0 else F.of(total).full(total.shape, _NAN)
 
 
 def _std_forward(
@@ -58,7 +59,7 @@ def _std_forward(
 def _var_rule(g: Any, F: Any, x: Any, axis: Any, keepdims: bool, correction: float) -> Any:
     """2 (x - mean) / (N - correction)."""
     freedom = count(x.shape, axis) - correction
-    scale = 2 / freedom if freedom > 0 else math.nan
+    scale = 2 / freedom if freedom > 0 else _NAN
     d = x - F.mean(x, axis=axis, keepdims=True)
     return unreduce(F, g, x.shape, axis, keepdims) * scale * d
 
@@ -69,7 +70,7 @@ def _std_rule(
     """(x - mean) / ((N - correction) std), and 0 where nothing varies."""
     freedom = count(x.shape, axis) - correction
     d = x - F.mean(x, axis=axis, keepdims=True)
-    g = unreduce(F, g, x.shape, axis, keepdims) * (1 / freedom if freedom > 0 else math.nan)
+    g = unreduce(F, g, x.shape, axis, keepdims) * (1 / freedom if freedom > 0 else _NAN)
     return F.strong_divide(g * d, unreduce(F, out, x.shape, axis, keepdims))
 
 
@@ -129,7 +130,7 @@ def _logsumexp_forward(F: Any, x: Any, axis: Any = None, keepdims: bool = False)
     """No warning and no NaN where all is -inf, or one is +inf."""
     if 0 in x.shape:
         total = F.coerce(F.sum(x, axis=axis, keepdims=keepdims))
-        return F.full(total.shape, -math.inf)
+        return F.full(total.shape, -_INF)
     top = F.coerce(F.max(x, axis=axis, keepdims=True))
     shift = F.where(F.xp.isfinite(top), top, 0)
     total = F.coerce(F.sum(F.xp.exp(x - shift), axis=axis, keepdims=True))
@@ -143,7 +144,7 @@ def _logsumexp_forward(F: Any, x: Any, axis: Any = None, keepdims: bool = False)
 def _logsumexp_rule(g: Any, F: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
     """The softmax of x; 0 where all is -inf, all of it for +inf."""
     out = unreduce(F, out, x.shape, axis, keepdims)
-    out = F.where(out == -math.inf, 0, out)
+    out = F.where(out == -_INF, 0, out)
     same = F.logical_and(F.isinf(out), x == out)
     d = F.where(same, 0, x) - F.where(same, 0, out)
     return unreduce(F, g, x.shape, axis, keepdims) * F.exp(d)

@@ -93,7 +93,7 @@ def _reduce(p: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
     samples=lambda s: [
         ((s.distinct(5),), {}),
         ((s.distinct(3, 4),), {"axis": 0, "n": 2}),
-        ((s.distinct(3, 4), 1), {"n": 1, "prepend": s.real(3, 1), "append": s.real(3, 2)}),
+        ((s.distinct(3, 4), 1), {"prepend": s.real(3, 1), "append": s.real(3, 2)}),
         ((s.distinct(3),), {"n": 0}),
         ((s.distinct(2),), {"n": 4}),
     ],
@@ -101,7 +101,7 @@ def _reduce(p: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
     method=True,
 )
 def diff(
-    x: Any, /, axis: int = -1, n: int = 1, *, prepend: Any = None, append: Any = None
+    x: Any, /, n: int = 1, *, axis: int = -1, prepend: Any = None, append: Any = None
 ) -> Tensor:
     """The n-th differences of neighbours along an axis.
 
@@ -109,10 +109,10 @@ def diff(
     ----------
     x
         Tensor of at least one axis.
-    axis
-        Along which.
     n
         How often the difference is taken; the axis gets shorter by one each time.
+    axis
+        Along which.
     prepend, append
         Tensors that x is joined with first, along the axis.
 
