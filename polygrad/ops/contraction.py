@@ -18,6 +18,7 @@ from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.indexing import size_of
 from polygrad.ops._axes import as_tensor, normalize_axes, normalize_axis
+from polygrad.ops.statistical import sum as sum_function
 from polygrad.primitive import PRIMITIVES, Primitive
 from polygrad.tensor import Tensor
 from polygrad.views import getitem_tensor, permute_dims, reshape_tensor
@@ -28,6 +29,11 @@ LETTERS = string.ascii_letters
 
 
 # ---- the primitive ------------------------------------------------------------------------------
+def _terms(subscripts: str) -> tuple[list[str], str]:
+    left, _, output = subscripts.partition("->")
+    return left.split(","), output
+
+
 def _without(letters: Iterable[str], others: Iterable[str]) -> str:
     others = set(others)
     return "".join(c for c in letters if c not in others)
@@ -82,8 +88,8 @@ def _cheapest(terms: Sequence[str], sizes: dict[str, int], output: str) -> tuple
 
 def _einsum(F: Any, arrays: Sequence[Any], subscripts: str) -> Any:
     """Pair by pair, by products of matrices: faster than the loops behind most libraries' own."""
-    left, output = subscripts.split("->")
-    terms, xs = left.split(","), list(arrays)
+    terms, output = _terms(subscripts)
+    xs = list(arrays)
     sizes = {c: n for t, x in zip(terms, xs, strict=True) for c, n in zip(t, x.shape, strict=True)}
     while len(xs) > 1:
         i, j = (0, 1) if len(xs) == 2 else _cheapest(terms, sizes, output)
@@ -98,8 +104,7 @@ def _einsum(F: Any, arrays: Sequence[Any], subscripts: str) -> Any:
 
 def _einsum_rule(g: Any, F: Any, arrays: Sequence[Any], subscripts: str, i: int) -> Any:
     """The cotangent in place of the result, the result's letters in place of the operand's."""
-    left, output = subscripts.split("->")
-    terms = left.split(",")
+    terms, output = _terms(subscripts)
     others = [k for k in range(len(terms)) if k != i]
     known = set(output).union(*(terms[k] for k in others))
     found = "".join(c for c in terms[i] if c in known)
@@ -243,7 +248,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor:
     x, term = tensors[0], terms[0]
     axes = tuple(i for i, c in enumerate(term) if c not in output)
     if axes:
-        x = PRIMITIVES["sum"].call(x, axis=axes, keepdims=False)
+        x = sum_function(x, axis=axes, dtype=x.dtype)
         term = "".join(c for c in term if c in output)
     return permute_dims.view(x, axes=tuple(map(term.index, output)))
 

@@ -15,7 +15,7 @@ from polygrad.calls import operand
 from polygrad.config import default_complex_dtype, default_dtype
 from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError
 from polygrad.families import Chapter
-from polygrad.registry import backend_of, find_backend, find_device, kernels_for
+from polygrad.registry import backend_of, default_integer, find_backend, find_device, kernels_for
 from polygrad.tensor import Tensor, new_tensor, raw
 from polygrad.views import astype as astype_primitive
 from polygrad.views import clone as clone_primitive
@@ -29,10 +29,12 @@ _table = Chapter("creation")
 DeviceLike = "str | Device | None"
 
 
-def _default_for(host: np.ndarray[Any, Any]) -> dtypes.Dtype:
-    """The dtype of a tensor made from Python numbers: the defaults, int64 and bool."""
+def _default_for(host: np.ndarray[Any, Any], device: Device) -> dtypes.Dtype:
+    """The dtype of a tensor made from Python numbers."""
     kind = dtypes.kind_of(host.dtype)
-    return (dtypes.bool, dtypes.int64, default_dtype(), default_complex_dtype())[kind]
+    if kind == dtypes.INTEGER:
+        return default_integer(device)
+    return (dtypes.bool, None, default_dtype(), default_complex_dtype())[kind]  # type: ignore[return-value]
 
 
 def _host(data: Any, where: str) -> tuple[np.ndarray[Any, Any], bool]:
@@ -70,14 +72,15 @@ def _contains_tensor(data: Any) -> bool:
 def _place(
     host: np.ndarray[Any, Any], own: bool, dtype: Any, device: Any, where: str
 ) -> tuple[np.ndarray[Any, Any], Kernels]:
+    found = find_device(device)
     wanted = dtypes.canonical(dtype) if dtype is not None else (
-        host.dtype if own else _default_for(host)
+        host.dtype if own else _default_for(host, found)
     )  # fmt: skip
     if dtypes.kind_of(host.dtype) == dtypes.COMPLEX and dtypes.kind_of(wanted) < dtypes.COMPLEX:
         raise DtypeError(
             f"complex data do not fit into {wanted}", where, "pass a complex dtype, or real parts"
         )
-    kernels = kernels_for(find_device(device), wanted, where)
+    kernels = kernels_for(found, wanted, where)
     return host.astype(wanted, copy=False), kernels
 
 

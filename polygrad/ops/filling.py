@@ -21,7 +21,7 @@ from polygrad.ops._axes import as_tensor
 from polygrad.ops.creation import asarray, to_place
 from polygrad.ops.manipulation import broadcast_to
 from polygrad.primitive import CONSTANT, Primitive
-from polygrad.registry import find_device, kernels_for
+from polygrad.registry import default_integer, find_device, kernels_for
 from polygrad.tensor import Tensor, new_tensor
 from polygrad.views import clone, reshape_tensor
 
@@ -52,18 +52,22 @@ def _like(x: Any, dtype: Any, device: Any, where: str) -> tuple[Shape, Kernels]:
     return x.shape, kernels_for(x.device if device is None else find_device(device), wanted, where)
 
 
-def _made(k: Kernels, function: str, *args: Any, **options: Any) -> Tensor:
+def _made(kernels: Kernels, function: str, /, *args: Any, **options: Any) -> Tensor:
     """What the library's own creation function makes for these Kernels."""
-    with nullcontext() if k.guard is None else k.guard():
-        array = getattr(k.xp, function)(
-            *args, dtype=k.native_dtype, device=k.native_device, **options
-        )
-    return new_tensor(array if type(array) is k.array_type else k.coerce(array), k)
+    place = {"dtype": kernels.native_dtype, "device": kernels.native_device}
+    with nullcontext() if kernels.guard is None else kernels.guard():
+        array = getattr(kernels.xp, function)(*args, **place, **options)
+    return _wrapped(array, kernels)
+
+
+def _wrapped(array: Any, kernels: Kernels) -> Tensor:
+    return new_tensor(
+        array if type(array) is kernels.array_type else kernels.coerce(array), kernels
+    )
 
 
 def _filled(k: Kernels, shape: Shape, value: Any) -> Tensor:
-    array = k.full(shape, value)
-    return new_tensor(array if type(array) is k.array_type else k.coerce(array), k)
+    return _wrapped(k.full(shape, value), k)
 
 
 # ---- one value --------------------------------------------------------------------------------
@@ -119,7 +123,7 @@ def empty(shape: int | Shape, *, dtype: Any = None, device: Any = None) -> Tenso
 
 
 @_table.public(samples=lambda s: [
-    (((2, 3), s.real()), {}), (((2,), 1.5), {}), (((), s.real()), {}), ((3, s.real()), {"dtype": "float64"}),
+    (((2, 3), s.real()), {}), (((2,), 1.5), {}), (((), s.real()), {}), ((3, s.real()), {"dtype": dtypes.complex_of(s.dtype)}),
 ], kinds="f")  # fmt: skip
 def full(shape: int | Shape, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor filled with one value.
@@ -159,7 +163,7 @@ def full(shape: int | Shape, fill_value: Any, *, dtype: Any = None, device: Any 
     return clone.call(broadcast_to(to_place(value, dtype), lengths))  # type: ignore[no-any-return]
 
 
-@_table.public(differentiable=False, samples=lambda s: [((s.real(2, 3),), {}), ((s.real(),), {"dtype": "int64"})],
+@_table.public(differentiable=False, samples=lambda s: [((s.real(2, 3),), {}), ((s.real(),), {"dtype": "int32"})],
                kinds="bifc")  # fmt: skip
 def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Zeros in the shape of `x`, with its dtype and on its device unless others are given.
@@ -174,7 +178,7 @@ def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     return _filled(k, shape, 0)
 
 
-@_table.public(differentiable=False, samples=lambda s: [((s.real(2, 3),), {}), ((s.real(),), {"dtype": "int64"})],
+@_table.public(differentiable=False, samples=lambda s: [((s.real(2, 3),), {}), ((s.real(),), {"dtype": "int32"})],
                kinds="bifc")  # fmt: skip
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Ones in the shape of `x`, with its dtype and on its device unless others are given.
@@ -189,7 +193,7 @@ def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     return _filled(k, shape, 1)
 
 
-@_table.public(differentiable=False, samples=lambda s: [((s.real(0, 3),), {}), ((s.real(0),), {"dtype": "int64"})],
+@_table.public(differentiable=False, samples=lambda s: [((s.real(0, 3),), {}), ((s.real(0),), {"dtype": "int32"})],
                kinds="bifc")  # fmt: skip
 def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor like `x` whose values are whatever the memory held.
@@ -205,7 +209,7 @@ def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 @_table.public(samples=lambda s: [
-    ((s.real(2, 3), s.real()), {}), ((s.real(2), 2), {}), ((s.real(2), s.real()), {"dtype": "float64"}),
+    ((s.real(2, 3), s.real()), {}), ((s.real(2), 2), {}), ((s.real(2), s.real()), {"dtype": dtypes.complex_of(s.dtype)}),
 ], kinds="f")  # fmt: skip
 def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """One value in the shape of `x`, with its dtype and on its device unless others are given.
@@ -244,7 +248,7 @@ def arange(
     start, stop, step
         Numbers; with `stop=None`, from 0 up to `start`.
     dtype
-        If not given, int64 for integers, else the default floating dtype.
+        If not given, int64 for integers (int32 where a device has no int64), else the default floating dtype.
     device
         The default one if not given.
 
@@ -265,14 +269,15 @@ def arange(
             "a step of 0 leads nowhere", "arange, argument step", "use full for equal numbers"
         )
     if dtype is None:
-        dtype = dtypes.int64 if all(isinstance(n, int) for n in numbers) else default_dtype()
+        whole = all(isinstance(n, int) for n in numbers)
+        dtype = default_integer(find_device(device)) if whole else default_dtype()
     k = _kernels(dtype, device, "arange")
     return new_tensor(k.from_numpy(np.arange(*numbers)), k)
 
 
 @_table.public(samples=lambda s: [
     ((0.0, 1.0, 5), {}), ((s.real(), s.real(), 4), {}), ((s.real(), 2.0, 4), {"endpoint": False}),
-    ((s.real(), s.real(), 1), {}), ((1, 2, 0), {}), ((0, 10, 5), {"dtype": "float64"}),
+    ((s.real(), s.real(), 1), {}), ((1, 2, 0), {}), ((0, 10, 5), {"dtype": "int32"}),
 ], kinds="f")  # fmt: skip
 def linspace(
     start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True

@@ -14,10 +14,11 @@ from polygrad.calls import describe
 from polygrad.dtypes import INTEGER
 from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from polygrad.families import Chapter
+from polygrad.indexing import upload
 from polygrad.ops._axes import as_tensor, normalize_axis
 from polygrad.ops.manipulation import broadcast_shapes, broadcast_to
 from polygrad.primitive import CONSTANT, Primitive
-from polygrad.tensor import Tensor, raw
+from polygrad.tensor import Tensor, new_tensor, raw
 
 _table = Chapter("indexing")
 Shape = tuple[int, ...]
@@ -53,6 +54,13 @@ _take_adjoint_primitive = Primitive(
     {"x": lambda g, F, indices, axis: F.take(g, indices, axis=axis), "indices": CONSTANT},
     keywords={"shape": (), "axis": 0}, promotes=("x",), forward=_take_adjoint,
 )  # fmt: skip
+
+
+def index_tensor(places: np.ndarray[Any, Any], x: Tensor) -> Tensor:
+    """Positions reckoned on the host as a tensor on the device of `x`."""
+    backend = x.kernels.backend
+    array = upload(backend, places, x.device)
+    return new_tensor(array, backend.kernels_of(array))
 
 
 def check_indices(indices: Tensor, length: int, where: str, x: Tensor) -> None:
@@ -129,7 +137,7 @@ def _along(F: Any, indices: Any, axis: int) -> tuple[Any, ...]:
     key = []
     for i, n in enumerate(shape):
         places = np.arange(n).reshape(-1, *(1,) * (ndim - i - 1))
-        key.append(indices if i == axis else F.backend.from_numpy(places, F.device))
+        key.append(indices if i == axis else upload(F.backend, places, F.device))
     return tuple(key)
 
 

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from polygrad import dtypes
 from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
-from polygrad.indexing import shape_tuple, size_of
+from polygrad.indexing import shape_tuple, size_of, upload
 from polygrad.ops._axes import as_tensor, normalize_axes
-from polygrad.ops.indexing import take
+from polygrad.ops.indexing import index_tensor, take
 from polygrad.primitive import Primitive
-from polygrad.tensor import Tensor, new_tensor
+from polygrad.tensor import Tensor
 from polygrad.views import ViewPrimitive
 
 _table = Chapter("manipulation")
@@ -134,9 +133,7 @@ def pad(x: Any, pad_width: Any, /, *, mode: str = "constant", constant_values: A
                     f"axis {axis} is empty and has nothing to {mode}", f"pad{describe([x])}",
                     'use mode="constant"',
                 )  # fmt: skip
-            k = x.kernels.with_dtype(dtypes.int64)
-            places = k.from_numpy(_READ[mode](np.arange(-low, n + high), n))
-            x = take(x, new_tensor(places, k), axis=axis)
+            x = take(x, index_tensor(_READ[mode](np.arange(-low, n + high), n), x), axis=axis)
     return x
 
 
@@ -160,7 +157,7 @@ def _windows(F: Any, x: Any, window_shape: Shape, axis: Shape) -> Any:
     places = np.zeros((1,) * len(shape), dtype=np.int64)
     for i, (n, step) in enumerate(zip(shape, strides, strict=True)):
         places = places + (np.arange(n) * step).reshape(-1, *(1,) * (len(shape) - i - 1))
-    index = F.backend.from_numpy(places.reshape(-1), F.device)
+    index = upload(F.backend, places.reshape(-1), F.device)
     return F.xp.reshape(F.xp.take(F.xp.reshape(x, (-1,)), index, axis=0), shape)
 
 

@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from polygrad import dtypes
+import numpy as np
+
 from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.families import Chapter
@@ -14,7 +15,7 @@ from polygrad.indexing import shape_tuple
 from polygrad.ops._axes import as_tensor, normalize_axes, normalize_axis
 from polygrad.ops.manipulation import reshape
 from polygrad.primitive import Primitive
-from polygrad.tensor import Tensor, new_tensor
+from polygrad.tensor import Tensor
 
 _table = Chapter("manipulation")
 Shape = tuple[int, ...]
@@ -330,7 +331,7 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
     >>> pg.repeat(pg.arange(3), 2)
     tensor([0, 0, 1, 1, 2, 2], dtype=int64)
     """
-    from polygrad.ops.indexing import take  # noqa: PLC0415  a chapter above
+    from polygrad.ops.indexing import index_tensor, take  # noqa: PLC0415  a chapter above
 
     x = as_tensor(x, "repeat, argument x")
     if axis is None:
@@ -339,8 +340,7 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
     counts = _counts(repeats, x, axis)
     if isinstance(counts, int):
         return _repeat.call(x, repeats=counts, axis=axis)  # type: ignore[no-any-return]
-    places = [i for i, n in enumerate(counts) for _ in range(n)]
-    return take(x, as_tensor(_integers(places, x), "repeat"), axis=axis)
+    return take(x, index_tensor(np.repeat(np.arange(len(counts)), counts), x), axis=axis)
 
 
 def _counts(repeats: Any, x: Tensor, axis: int) -> int | list[int]:
@@ -363,12 +363,6 @@ def _counts(repeats: Any, x: Tensor, axis: int) -> int | list[int]:
             "give one count, or one for each place along axis",
         )  # fmt: skip
     return counts
-
-
-def _integers(values: list[int], x: Tensor) -> Tensor:
-    """An int64 tensor on the device of `x`."""
-    k = x.kernels.with_dtype(dtypes.int64)
-    return new_tensor(k.from_numpy(values), k)
 
 
 def _tiled(shape: Shape, repetitions: Shape) -> Shape:
