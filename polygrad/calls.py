@@ -385,6 +385,9 @@ def {name}({parameters}):
 """
 
 
+_TEMPLATE_NAMES = frozenset(("a", "k", "ko", "mode", "n", "t"))  # keywords that would shadow them
+
+
 def _saved_source(p: Primitive, mask: int) -> str:
     """The tuple of saved values as source text."""
     local = dict(zip(p.inputs, "ab", strict=False))
@@ -415,7 +418,9 @@ def make_call(p: Primitive, *, form: str = "function") -> Callable[..., Any]:
     """The recorded call of a primitive: `form` is function, operator or reflected (operator)."""
     arity = 0 if p.variadic or p.outputs != 1 else len(p.inputs)
     all_promoted = p.promotes == p.inputs
-    plain = all(v is None or isinstance(v, (bool, int, float, str, tuple)) for v in p.keywords.values())
+    plain = _TEMPLATE_NAMES.isdisjoint(p.keywords) and all(
+        v is None or isinstance(v, (bool, int, float, str, tuple)) for v in p.keywords.values()
+    )
     if arity == 1 and all_promoted and plain:
         source = _UNARY.format(
             name=p.name,

@@ -129,7 +129,20 @@ def _reduction(ufunc: Any) -> Kernel:
     return kernel
 
 
-_sum = _reduction(np.add)
+def _in_kind(ufunc: Any) -> Kernel:
+    """The reduction in the dtype of x: small integers are not widened, half precisions sum in float32."""
+    reduce: Any = ufunc.reduce
+
+    def kernel(x: Array, axis: _Axes = None, keepdims: bool = False) -> Array:
+        dtype = x.dtype
+        if dtype.itemsize == 2 and dtype.kind not in "iu":
+            return reduce(x, axis, np.float32, None, keepdims).astype(dtype)
+        return reduce(x, axis, dtype, None, keepdims)
+
+    return kernel
+
+
+_sum = _in_kind(np.add)
 
 
 def _mean(x: Array, axis: _Axes = None, keepdims: bool = False) -> Array:
@@ -149,6 +162,13 @@ def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
     return out
 
 
+def _expand_dims(x: Array, axis: int | tuple[int, ...]) -> Array:
+    """One new axis is a key of slices and None."""
+    if type(axis) is not int:
+        return np.expand_dims(x, axis)
+    return x[(slice(None),) * (axis % (x.ndim + 1)) + (None,)]
+
+
 def _matmul(x: Array, y: Array) -> Array:
     """Between vectors and matrices `dot` is the same product."""
     if 0 < x.ndim <= 2 and 0 < y.ndim <= 2:
@@ -158,7 +178,7 @@ def _matmul(x: Array, y: Array) -> Array:
 
 _KERNELS: dict[str, Kernel] = {
     "sum": _sum,
-    "prod": _reduction(np.multiply),
+    "prod": _in_kind(np.multiply),
     "max": _reduction(np.maximum),
     "min": _reduction(np.minimum),
     "any": _reduction(np.logical_or),
@@ -170,7 +190,7 @@ _KERNELS: dict[str, Kernel] = {
     "permute_dims": lambda x, axes: x.transpose(axes),
     "matrix_transpose": lambda x: x.mT,
     "broadcast_to": _broadcast_to,
-    "expand_dims": lambda x, axis: x[(slice(None),) * (axis % (x.ndim + 1)) + (None,)],
+    "expand_dims": _expand_dims,
     "squeeze": lambda x, axis: x.squeeze(axis),
     "take": lambda x, indices, axis: x.take(indices, axis),
     "matmul": _matmul,
