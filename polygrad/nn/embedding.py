@@ -1,0 +1,118 @@
+"""Embeddings: rows of a table by integer."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+from polygrad.config import no_grad
+from polygrad.errors import InvalidArgumentError, ShapeError
+from polygrad.nn import functional as F
+from polygrad.nn import init
+from polygrad.nn.module import Module
+from polygrad.nn.parameter import Parameter
+from polygrad.ops.filling import empty
+from polygrad.tensor import Tensor
+
+__all__ = ["Embedding"]
+
+
+class Embedding(Module):
+    """Looks up rows of a learned table.
+
+    Parameters
+    ----------
+    num_embeddings, embedding_dim
+        Rows and their length.
+    padding_idx
+        A row that begins as zeros and gets no gradient; from the end if negative.
+    max_norm, norm_type
+        Rows that are looked up are first scaled down to this norm, in the table itself.
+    scale_grad_by_freq
+        Divide the gradient of a row by how often it occurs in the input.
+    device, dtype
+        Of the table.
+
+    Raises
+    ------
+    InvalidArgumentError
+        padding_idx is no row.
+
+    >>> import polygrad as pg
+    >>> pg.nn.Embedding(10, 3)(pg.tensor([[1, 2], [3, 4]])).shape
+    (2, 2, 3)
+    """
+
+    # Inputs of dtype "index" are drawn below the first argument.
+    examples: ClassVar = [
+        ((5, 3), {}, (("index", (2, 4)),)), ((5, 3), {"padding_idx": 1}, (("index", (6,)),)),
+    ]  # fmt: skip
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise InvalidArgumentError(
+                    f"padding_idx is {padding_idx}", "Embedding, argument padding_idx",
+                    f"it must be one of the {num_embeddings} rows",
+                )  # fmt: skip
+            padding_idx %= num_embeddings
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.weight = Parameter(empty((num_embeddings, embedding_dim), device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Normal numbers; zeros in the row of the padding."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx] = 0
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+    ) -> Self:
+        """A layer around a table that is there; it is learned only if not `freeze`."""
+        if embeddings.ndim != 2:
+            raise ShapeError(
+                f"a table has rows and columns, not shape {embeddings.shape}", "Embedding.from_pretrained"
+            )
+        made = cls.__new__(cls)
+        Module.__init__(made)
+        made.num_embeddings, made.embedding_dim = embeddings.shape
+        made.padding_idx, made.max_norm, made.norm_type = padding_idx, max_norm, norm_type
+        made.scale_grad_by_freq = scale_grad_by_freq
+        made.weight = Parameter(embeddings.detach(), requires_grad=not freeze)
+        return made
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Integers of any shape to rows, along a new last axis."""
+        return F.embedding(
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
+            self.scale_grad_by_freq,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        """The sizes, and what is not the default."""
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        for name in ("padding_idx", "max_norm"):
+            if getattr(self, name) is not None:
+                text += f", {name}={getattr(self, name)}"
+        return text
