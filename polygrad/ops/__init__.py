@@ -9,7 +9,7 @@ CHAPTERS = (
     "rearrangement", "filling", "indexing", "padding", "searching", "sorting", "sets",
     "linear_algebra", "contraction", "special", "activation", "softmax", "normalization",
     "convolution", "folding",
-    "pooling", "dropout", "embedding", "loss",
+    "pooling", "dropout", "embedding", "loss", "cross_entropy",
 )  # fmt: skip
 
 for _name in CHAPTERS:

@@ -55,8 +55,14 @@ def _finite(F: Any) -> Callable[[Any], Any]:
     return lambda x: F.xp.minimum(F.xp.maximum(x, low), high)
 
 
+def _relu(F: Any) -> Callable[[Any], Any]:
+    """The greater of x and a zero made once."""
+    maximum, zero = F.xp.maximum, F.zeros(())
+    return lambda x: maximum(x, zero)
+
+
 def _positive(F: Any, x: Any) -> Any:
-    return F.xp.maximum(x, F.zeros(()))
+    return F.relu(x)
 
 
 def _negative(F: Any, x: Any) -> Any:
@@ -134,7 +140,7 @@ def _hardswish(F: Any, x: Any) -> Any:
 
 
 # fmt: off
-relu = _row("relu", lambda g, F, out: g * F.indicator(out != 0, g), "max(x, 0).", _positive)
+relu = _row("relu", lambda g, F, out: g * F.indicator(out != 0, g), "max(x, 0).", _relu)
 sigmoid = _row("sigmoid", lambda g, out: g * (out * (1 - out)), "1 / (1 + e^-x).", _sigmoid)
 _softplus_primitive = Primitive("softplus", ("x",), {"x": lambda g, F, x: g * F.sigmoid(x)},
                                 forward=_softplus, floating=True)
