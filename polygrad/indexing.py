@@ -22,6 +22,7 @@ Key = tuple[Any, ...]
 
 __all__ = [
     "Key",
+    "fitted",
     "gather",
     "is_basic",
     "on_host",
@@ -183,7 +184,7 @@ def put(backend: Backend, array: Any, key: Key, value: Any) -> Any:
         value = backend.from_numpy(np.asarray(value, dtype=backend.dtype_of(array)), device)
     if value.dtype != array.dtype:
         value = backend.astype(value, backend.dtype_of(array))
-    value = _fitted(xp, value, places.shape)
+    value = fitted(xp, value, places.shape)
     if not places.size:
         return backend.copy(array)
     source = np.full(size, -1, dtype=np.int64)
@@ -194,7 +195,7 @@ def put(backend: Backend, array: Any, key: Key, value: Any) -> Any:
     return xp.reshape(flat, array.shape)
 
 
-def _fitted(xp: Any, value: Any, shape: tuple[int, ...]) -> Any:
+def fitted(xp: Any, value: Any, shape: tuple[int, ...]) -> Any:
     """`value` broadcast to `shape`, and flat; as in NumPy, spare axes of length 1 are dropped."""
     lead = len(value.shape) - len(shape)
     if lead > 0 and set(value.shape[:lead]) == {1}:

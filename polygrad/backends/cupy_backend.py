@@ -1,0 +1,204 @@
+"""CuPy: NVIDIA GPUs through CUDA (`cuda:0`) and AMD GPUs through ROCm (`rocm:0`), with one text.
+
+Note [The current device]
+-------------------------
+CuPy works on the thread's current device, wherever its operands are, and array-api-compat ignores
+`device=` when it creates CuPy arrays. So whatever reaches the library from here first makes the
+array's device the current one. With one GPU there is nothing to do, and nothing is done.
+
+Index arrays are not checked: looking at them would wait for the device at each use. CuPy wraps an
+index that is out of range around the axis, so it reads a wrong element, never foreign memory.
+"""
+
+from __future__ import annotations
+
+import functools
+from contextlib import AbstractContextManager, nullcontext
+from types import ModuleType
+from typing import Any
+
+import array_api_compat.cupy as compat
+import cupy
+import cupyx
+import numpy as np
+
+from polygrad import dtypes, indexing
+from polygrad.backend import Array, Backend, Capabilities, Guard, Kernel
+from polygrad.device import Device
+
+_IS_HIP = bool(cupy.cuda.runtime.is_hip)
+_KIND = "rocm" if _IS_HIP else "cuda"
+_HERE: AbstractContextManager[Any] = nullcontext()
+# Atomic addition knows few dtypes. The others are added up in another one: bits that wrap around
+# are the same whether they are signed or not, and what is wider is cut off afterwards.
+_ADDS_AS = {
+    "bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32",
+    **({"float16": "float32"} if _IS_HIP else {}),
+}  # fmt: skip
+
+
+def _raising(function: Kernel) -> Kernel:
+    """A function of linear algebra that raises where CuPy would return what it can make of it."""
+
+    @functools.wraps(function)
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        with cupyx.errstate(linalg="raise"):
+            return function(*args, **kwargs)
+
+    return inner
+
+
+def _namespace() -> Any:
+    """array-api-compat's names for CuPy, whose own lack some, with linear algebra that raises."""
+    xp, linalg = ModuleType("polygrad_cupy"), ModuleType("polygrad_cupy.linalg")
+    for name, value in vars(compat.linalg).items():
+        plain = isinstance(value, type) or not callable(value)
+        setattr(linalg, name, value if plain else _raising(value))
+    vars(xp).update(vars(compat))
+    vars(xp).update(linalg=linalg)
+    return xp
+
+
+_XP = _namespace()
+
+
+class CupyBackend(Backend):
+    """Every GPU that the CUDA or ROCm run-time system sees."""
+
+    name = "cupy"
+    device_kinds = ("cuda", "rocm")
+    capabilities = Capabilities(
+        checks_indices=False, asynchronous=True, deterministic_scatter=False
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        count = cupy.cuda.runtime.getDeviceCount()
+        self._devices = [Device(f"{_KIND}:{i}") for i in range(count)]
+
+    @classmethod
+    def problem(cls) -> str:
+        """No driver, or no GPU."""
+        try:
+            count = cupy.cuda.runtime.getDeviceCount()
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            return f"no working GPU driver ({error})"
+        return "" if count else "the driver is there, but it shows no GPU"
+
+    @property
+    def array_types(self) -> tuple[type, ...]:
+        """cupy.ndarray."""
+        return (cupy.ndarray,)
+
+    @property
+    def xp(self) -> Any:
+        """array_api_compat.cupy, with linear algebra that raises."""
+        return _XP
+
+    def devices(self) -> list[Device]:
+        """By index."""
+        return self._devices
+
+    def native_device(self, device: Device) -> Any:
+        """CuPy's Device."""
+        return cupy.cuda.Device(int(device.rest))
+
+    def device_of(self, array: Array) -> Device:
+        """By the device of its memory."""
+        index: int = array.data.device_id
+        return self._devices[index]
+
+    def supports(self, dtype: dtypes.Dtype, device: Device) -> bool:
+        """All but bfloat16, for which CuPy has few operations."""
+        return dtype in dtypes.ALL
+
+    def _at(self, index: int) -> AbstractContextManager[Any]:
+        """A context in which device `index` is the current one."""
+        if len(self._devices) == 1 or cupy.cuda.runtime.getDevice() == index:
+            return _HERE
+        current: AbstractContextManager[Any] = cupy.cuda.Device(index)
+        return current
+
+    def guard(self, device: Device) -> Guard | None:
+        """See Note [The current device]."""
+        if len(self._devices) == 1:
+            return None
+        return functools.partial(self._at, int(device.rest))
+
+    def from_numpy(self, array: np.ndarray[Any, Any], device: Device) -> Array:
+        """A copy, staged in pinned memory by the library."""
+        with self._at(int(device.rest)):
+            return cupy.array(array, order="C")
+
+    def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
+        """A copy, after all work submitted before."""
+        with self._at(array.data.device_id):
+            host: np.ndarray[Any, Any] = array.get()
+            return host
+
+    def astype(self, array: Array, dtype: dtypes.Dtype) -> Array:
+        """On the array's device."""
+        with self._at(array.data.device_id):
+            return super().astype(array, dtype)
+
+    def copy(self, array: Array) -> Array:
+        """On the array's device, C-ordered."""
+        with self._at(array.data.device_id):
+            return array.copy(order="C")
+
+    def transfer(self, array: Array, device: Device) -> Array:
+        """From GPU to GPU."""
+        with self._at(int(device.rest)):
+            return cupy.array(array, order="C")
+
+    def synchronize(self, device: Device) -> None:
+        """Wait for all streams of the device."""
+        cupy.cuda.Device(int(device.rest)).synchronize()
+
+    def memory(self, device: Device) -> tuple[int, int] | None:
+        """As the driver says; what CuPy's pool keeps counts as used."""
+        free, total = cupy.cuda.Device(int(device.rest)).mem_info
+        return int(free), int(total)
+
+    def strided_view(
+        self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...]
+    ) -> Array:
+        """cupy.lib.stride_tricks.as_strided."""
+        strides = tuple(s * array.itemsize for s in strides)
+        with self._at(array.data.device_id):
+            return cupy.lib.stride_tricks.as_strided(array, shape, strides)
+
+    def getitem(self, array: Array, key: tuple[Any, ...]) -> Array:
+        """CuPy takes NumPy's keys; index arrays are not checked."""
+        with self._at(array.data.device_id):
+            return array[key]
+
+    def set_at(self, array: Array, key: tuple[Any, ...], value: Any) -> Array:
+        """CuPy writes to equal places in any order: here the last write is found first."""
+        with self._at(array.data.device_id):
+            one = not isinstance(value, cupy.ndarray) or value.size <= 1
+            if one or not any(isinstance(k, cupy.ndarray) and k.dtype.kind in "iu" for k in key):
+                return super().set_at(array, key, value)
+            places = cupy.arange(array.size).reshape(array.shape)[key]
+            value = indexing.fitted(cupy, value, places.shape).astype(array.dtype)
+            last = cupy.full(array.size, -1, dtype=np.int32)
+            cupyx.scatter_max(last, places.reshape(-1), cupy.arange(value.size, dtype=np.int32))
+            flat = cupy.where(last >= 0, value.take(cupy.maximum(last, 0)), array.reshape(-1))
+            return flat.reshape(array.shape)
+
+    def add_at(self, array: Array, key: tuple[Any, ...], value: Any) -> Array:
+        """Atomic addition, in any order; see `_ADDS_AS`."""
+        with self._at(array.data.device_id):
+            if indexing.is_basic(key):
+                return super().add_at(array, key, value)
+            dtype = array.dtype
+            out = array.astype(_ADDS_AS.get(dtype.name, dtype), order="C", copy=True)
+            value = cupy.asarray(value, dtype=out.dtype)
+            if dtype.kind == "c":
+                cupyx.scatter_add(out.real, key, value.real)
+                cupyx.scatter_add(out.imag, key, value.imag)
+            elif dtype == np.int64:
+                cupyx.scatter_add(out.view(np.uint64), key, value.view(np.uint64))
+            else:
+                cupyx.scatter_add(out, key, value)
+            return out.astype(dtype, copy=False)

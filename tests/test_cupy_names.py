@@ -1,0 +1,171 @@
+"""Without a GPU CuPy can be imported but not run: every name the plugin takes from it is looked up.
+
+The names are found in the plugin's own text, so that the list cannot go stale: each attribute of CuPy's
+modules, classes and arrays must exist, and each call must fit its signature.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from polygrad import backends
+
+TEXT = Path(backends.__file__).with_name("cupy_backend.py").read_text()
+MODULES = {"cupy": "cupy", "cupyx": "cupyx", "compat": "array_api_compat.cupy"}
+ARRAYS = {"array", "value", "out", "places", "last", "flat"}  # what the plugin calls CuPy arrays
+PLANTS = [
+    ("cupyx.scatter_add(", "cupyx.scatter_sum(", "scatter_sum"),
+    ("runtime.getDeviceCount()", "runtime.deviceCount()", "deviceCount"),
+    (".copy(order=", ".copy(ordre=", "ordre"),
+    ("cupy.array(array, order=", "cupy.array(array, ordre=", "ordre"),
+    ('errstate(linalg="raise")', 'errstate(linear="raise")', "linear"),
+    ("cupyx.scatter_add(out, key, value)", "cupyx.scatter_add(out, key)", "missing"),
+    ("array.data.device_id", "array.data.device_number", "device_number"),
+    (".mem_info", ".memory_info", "memory_info"),
+    ("array.get()", "array.fetch()", "fetch"),
+]
+
+
+@pytest.fixture(scope="module")
+def modules():
+    try:
+        return {name: importlib.import_module(path) for name, path in MODULES.items()}
+    except ImportError as error:
+        if os.environ.get("CI"):
+            pytest.fail("CI installs cupy-cuda13x, which needs no GPU to be imported")
+        pytest.skip(f"CuPy is not installed here ({error}; 2026-11-29: CI installs it)")
+
+
+class Instance:
+    """What an expression gives: some object of a class."""
+
+    def __init__(self, cls):
+        self.cls = cls
+
+
+class Checker(ast.NodeVisitor):
+    """Follows each expression of the plugin into CuPy and collects what does not exist or fit."""
+
+    def __init__(self, modules):
+        self.modules, self.faults, self.names = modules, [], set()
+        cupy = modules["cupy"]
+        self.array = Instance(cupy.ndarray)
+        self.made = {"data": Instance(cupy.cuda.MemoryPointer), "real": self.array, "imag": self.array}
+
+    def value(self, node):
+        """What `node` stands for: an object of CuPy, an Instance, or None if it is not CuPy's."""
+        if isinstance(node, ast.Name):
+            return self.modules.get(node.id) or (self.array if node.id in ARRAYS else None)
+        if isinstance(node, ast.Subscript):
+            owner = self.value(node.value)
+            return self.array if owner is self.array else None
+        if isinstance(node, ast.Attribute):
+            return self.attribute(node)
+        if isinstance(node, ast.Call):
+            called = self.value(node.func)
+            if inspect.isclass(called):
+                return Instance(called)
+            return self.array if callable(called) and not isinstance(called, Instance) else None
+        return None
+
+    def attribute(self, node):
+        owner = self.value(node.value)
+        if owner is None:
+            return None
+        place = owner.cls if isinstance(owner, Instance) else owner
+        if not hasattr(place, node.attr):
+            self.faults.append(f"line {node.lineno}: {ast.unparse(node)}: no {node.attr}")
+            return None
+        self.names.add(ast.unparse(node))
+        if isinstance(owner, Instance) and node.attr in self.made:
+            return self.made[node.attr]
+        return getattr(place, node.attr)
+
+    def visit_Attribute(self, node):
+        self.attribute(node)
+        self.generic_visit(node)
+
+    def visit_Call(self, node):
+        called = self.value(node.func)
+        bound = isinstance(node.func, ast.Attribute) and isinstance(
+            self.value(node.func.value), Instance
+        )
+        signature = None if called is None else signature_of(called, bound)
+        if signature is not None and not any(isinstance(a, ast.Starred) for a in node.args):
+            keywords = {k.arg: None for k in node.keywords if k.arg}
+            try:
+                signature.bind(*(None for _ in node.args), **keywords)
+            except TypeError as error:
+                self.faults.append(f"line {node.lineno}: {ast.unparse(node)}: {error}")
+        self.generic_visit(node)
+
+
+def signature_of(called, bound):
+    """The signature, read from the first line of the docstring for what is compiled."""
+    try:
+        signature = inspect.signature(called)
+    except (TypeError, ValueError):
+        head = re.match(r"[\w.]+\((.*?)\)", (called.__doc__ or "").replace("\n", " "))
+        if head is None:
+            return None
+        space = {}
+        try:
+            exec(f"def f({head[1]}): ...", space)  # noqa: S102  a line of CuPy's documentation
+        except SyntaxError:  # written in C's way
+            return None
+        signature = inspect.signature(space["f"])
+    parameters = list(signature.parameters.values())
+    if bound and parameters and parameters[0].name == "self":
+        parameters = parameters[1:]
+    return signature.replace(parameters=parameters)
+
+
+def check(modules, text):
+    checker = Checker(modules)
+    checker.visit(ast.parse(text))
+    return checker
+
+
+def test_every_name_exists_and_every_call_fits(modules):
+    checker = check(modules, TEXT)
+    assert not checker.faults
+    assert len(checker.names) > 25, checker.names
+
+
+@pytest.mark.parametrize(("right", "wrong", "named"), PLANTS, ids=[p[2] for p in PLANTS])
+def test_a_planted_fault_is_found(modules, right, wrong, named):
+    assert right in TEXT
+    faults = check(modules, TEXT.replace(right, wrong)).faults
+    assert faults
+    assert all(named in fault for fault in faults)
+
+
+def test_the_namespace_has_every_standard_name(modules):
+    from polygrad.backends.cupy_backend import _XP
+
+    import array_api_strict
+
+    names = {n for n in array_api_strict.__all__ if "strict" not in n.lower()} - {"Device"}
+    assert not {n for n in names if not n.startswith("_") and not hasattr(_XP, n)}
+    for chapter in ("linalg", "fft"):
+        names = getattr(array_api_strict, chapter).__all__
+        assert not {n for n in names if not hasattr(getattr(_XP, chapter), n)}
+
+
+def test_without_a_driver_the_error_says_so(modules):
+    if modules["cupy"].cuda.is_available():
+        pytest.skip("there is a GPU (2026-11-29: then tests on its device run instead)")
+    from polygrad.backends.cupy_backend import CupyBackend
+    from polygrad.errors import BackendBrokenError
+    from polygrad.registry import find_device
+
+    assert "driver" in CupyBackend.problem()
+    with pytest.raises(BackendBrokenError, match=r"no working GPU driver.*python -m polygrad"):
+        find_device("cuda:0")
