@@ -169,10 +169,10 @@ floor_divide = constant("floor_divide", "floor(x / y).", inputs=("x", "y"),
 # ---- comparisons and tests --------------------------------------------------------------------
 equal = comparison("equal", "x == y.", kinds="bifc")
 not_equal = comparison("not_equal", "x != y.", kinds="bifc")
-less = comparison("less", "x < y.")
-less_equal = comparison("less_equal", "x <= y.")
-greater = comparison("greater", "x > y.")
-greater_equal = comparison("greater_equal", "x >= y.")
+less = comparison("less", "x < y.", kinds="if")
+less_equal = comparison("less_equal", "x <= y.", kinds="if")
+greater = comparison("greater", "x > y.", kinds="if")
+greater_equal = comparison("greater_equal", "x >= y.", kinds="if")
 isfinite = comparison("isfinite", "Whether x is neither infinite nor NaN.", inputs=("x",),
                       kinds="ifc")
 isinf = comparison("isinf", "Whether x is infinite.", inputs=("x",), kinds="ifc")
@@ -186,11 +186,9 @@ signbit = comparison("signbit", "Whether the sign bit is set: x < 0, or x is -0.
 def _logical(name: str) -> Callable[..., Any]:
     """A function of truth values: numbers are true unless zero."""
 
-    def forward(F: Any) -> Any:
-        function = getattr(F.xp, name)
-        if F.kind == BOOL:
-            return function
-        return lambda *operands: function(*(x != 0 for x in operands))
+    def forward(F: Any, *operands: Any) -> Any:
+        truths = (x if F.of(x).kind == BOOL else x != 0 for x in operands)
+        return getattr(F.xp, name)(*truths)
 
     return forward
 
@@ -272,7 +270,7 @@ def _pow_y(g: Any, F: Any, x: Any, y: Any, out: Any) -> Any:
         return g * F.conj(out * (math.log(x) if x > 0 else _NAN))
     flat = x == 0
     if not is_complex(F, y):
-        flat = F.logical_and(flat, y >= 0)
+        flat = flat & (y >= 0)
     return F.strong_multiply(g, F.conj(out * F.log(F.where(flat, 1, x))))
 
 
@@ -348,7 +346,7 @@ def _clip_min(g: Any, F: Any, x: Any, min: Any, max: Any) -> Any:
 def _clip_max(g: Any, F: Any, x: Any, min: Any, max: Any) -> Any:
     above = x > max
     if min is not None:
-        above = F.logical_or(above, min > max)
+        above = above | (min > max)
     return F.where(above, g, 0)
 
 
@@ -464,14 +462,14 @@ def _hypot_part(g: Any, F: Any, x: Any, out: Any) -> Any:
     """x / out; 0 at the origin; the sign of x where x is infinite."""
     infinite = F.isinf(out)
     share = F.strong_divide(F.where(infinite, 0, x), out)
-    return g * F.where(F.logical_and(infinite, F.isinf(x)), F.sign(x), share)
+    return g * F.where(infinite & F.isinf(x), F.sign(x), share)
 
 
 def _log_weight(g: Any, F: Any, x: Any, y: Any, out: Any) -> Any:
     """exp(x - out); infinities that meet share, a greater one takes all."""
-    same = F.logical_and(F.isinf(out), x == out)
+    same = F.isinf(out) & (x == out)
     d = F.where(same, 0, x) - F.where(same, 0, out)
-    return g * F.exp(F.where(F.logical_and(same, x == y), -math.log(2), d))
+    return g * F.exp(F.where(same & (x == y), -math.log(2), d))
 
 
 atan2 = binary(

@@ -144,10 +144,9 @@ def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Ten
 
 # ---- zeros --------------------------------------------------------------------------------------
 def _count_nonzero_forward(F: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    backend = F.backend
-    wide = int64 if backend.supports(int64, F.device) else int32
-    true = x if F.of(x).kind == BOOL else x != 0
-    return F.xp.sum(true, axis=axis, dtype=backend.native_dtype(wide), keepdims=keepdims)
+    wide = F.with_dtype(int64 if F.backend.supports(int64, F.device) else int32)
+    true = x if F.kind == BOOL else x != 0
+    return wide.sum(wide.cast(true), axis=axis, keepdims=keepdims)
 
 
 _count_nonzero = Primitive(

@@ -7,6 +7,7 @@ float16 is summed in float32. Reducing over no axis (`axis=()`) is the identity.
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 from polygrad import dtypes
@@ -98,21 +99,20 @@ _std = Primitive(
 
 # ---- extrema ------------------------------------------------------------------------------------
 def _share(
-    g: Any, F: Any, x: Any, out: Any, axis: Any, keepdims: bool, beaten: str
+    g: Any, F: Any, x: Any, out: Any, axis: Any, keepdims: bool, beaten: Any
 ) -> Any:
     """Equal extrema share the gradient, and so do all elements if the result is NaN."""
-    best = F.logical_not(getattr(F, beaten)(x, unreduce(F, out, x.shape, axis, keepdims)))
-    share = F.indicator(best, x)
+    share = F.indicator(~beaten(x, unreduce(F, out, x.shape, axis, keepdims)), x)
     g = unreduce(F, g, x.shape, axis, keepdims)
     return share * (g / F.sum(share, axis=axis, keepdims=True))
 
 
 def _max_rule(g: Any, F: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
-    return _share(g, F, x, out, axis, keepdims, "less")
+    return _share(g, F, x, out, axis, keepdims, operator.lt)
 
 
 def _min_rule(g: Any, F: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
-    return _share(g, F, x, out, axis, keepdims, "greater")
+    return _share(g, F, x, out, axis, keepdims, operator.gt)
 
 
 _max = Primitive(
@@ -145,7 +145,7 @@ def _logsumexp_rule(g: Any, F: Any, x: Any, out: Any, axis: Any, keepdims: bool)
     """The softmax of x; 0 where all is -inf, all of it for +inf."""
     out = unreduce(F, out, x.shape, axis, keepdims)
     out = F.where(out == -_INF, 0, out)
-    same = F.logical_and(F.isinf(out), x == out)
+    same = F.isinf(out) & (x == out)
     d = F.where(same, 0, x) - F.where(same, 0, out)
     return unreduce(F, g, x.shape, axis, keepdims) * F.exp(d)
 

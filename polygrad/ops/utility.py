@@ -139,7 +139,7 @@ def diff(
     if append is not None:
         parts.append(as_tensor(append, "diff, argument append"))
     if len(parts) > 1:
-        from polygrad.ops.manipulation import concat  # noqa: PLC0415  a chapter below
+        from polygrad.ops.rearrangement import concat  # noqa: PLC0415  a chapter below
 
         x = concat(parts, axis=place)
     lead = (slice(None),) * place
