@@ -1,0 +1,176 @@
+"""Vectors of unit length, the angle and the distance between vectors, and neighbours' sizes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from polygrad.calls import describe
+from polygrad.errors import InvalidArgumentError, ShapeError
+from polygrad.families import Chapter
+from polygrad.ops._axes import as_tensor, normalize_axis
+from polygrad.ops.elementwise import abs as _abs
+from polygrad.ops.elementwise import divide, maximum, sqrt
+from polygrad.ops.elementwise import pow as _pow
+from polygrad.ops.padding import pad
+from polygrad.ops.statistical import max as _max
+from polygrad.ops.statistical import sum as _sum
+from polygrad.tensor import Tensor
+
+_table = Chapter("similarity", "nn.functional")
+
+
+def _norm(x: Tensor, p: float, axis: int, keepdims: bool) -> Tensor:
+    """The p-norm along an axis; its gradient at zero is zero."""
+    if p == math.inf:
+        return _max(_abs(x), axis=axis, keepdims=keepdims)
+    if p == 1:
+        return _sum(_abs(x), axis=axis, keepdims=keepdims)
+    if p == 2:
+        squares = x * x if not x.kernels.is_complex else _pow(_abs(x), 2)
+        return sqrt(_sum(squares, axis=axis, keepdims=keepdims))  # type: ignore[no-any-return]
+    return _pow(_sum(_pow(_abs(x), p), axis=axis, keepdims=keepdims), 1 / p)  # type: ignore[no-any-return]
+
+
+@_table.public(samples=lambda s: [
+    ((s.real(4, 3),), {}), ((s.real(4, 3),), {"p": 1.0, "axis": 0}), ((s.real(3),), {"axis": -1}),
+    ((s.real(2, 3),), {"p": 3.0}), ((s.real(2, 3),), {"eps": 5.0}),
+    ((s.distinct(2, 3),), {"p": float("inf")}),
+])  # fmt: skip
+def normalize(input: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:
+    """Vectors along an axis over their p-norm, or over `eps` if that is greater.
+
+    Parameters
+    ----------
+    input
+        Tensor of any shape.
+    p
+        Of the norm; `float("inf")` for the largest absolute value.
+    axis
+        Along which the vectors lie.
+    eps
+        Bounds the norm from below, so that zero vectors stay zero.
+
+    Raises
+    ------
+    OutOfRangeError
+        There is no such axis.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.nn.functional.normalize(pg.tensor([[3.0, 4.0]]))
+    tensor([[0.6, 0.8]], dtype=float32)
+    """
+    x = as_tensor(input, "normalize, argument input")
+    axis = normalize_axis(axis, x.ndim, "normalize")
+    return divide(x, maximum(_norm(x, p, axis, keepdims=True), eps))  # type: ignore[no-any-return]
+
+
+@_table.public(samples=lambda s: [
+    ((s.real(4, 3), s.real(4, 3)), {}), ((s.real(4, 3), s.real(3)), {"axis": -1, "eps": 0.1}),
+    ((s.real(4, 3), s.real(4, 1)), {"axis": 0}),
+])  # fmt: skip
+def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along an axis; 0 if one of them is zero.
+
+    Parameters
+    ----------
+    x1, x2
+        Tensors that broadcast against each other.
+    axis
+        Of the broadcast shape, along which the vectors lie.
+    eps
+        Bounds both norms from below.
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape without the axis.
+
+    Raises
+    ------
+    OutOfRangeError, ShapeError
+        There is no such axis; the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.nn.functional.cosine_similarity(pg.tensor([[3.0, 4.0]]), pg.tensor([[4.0, 3.0]]))
+    tensor([0.96], dtype=float32)
+    """
+    a = as_tensor(x1, "cosine_similarity, argument x1")
+    b = as_tensor(x2, "cosine_similarity, argument x2")
+    ndim = max(a.ndim, b.ndim)
+    axis = normalize_axis(axis, ndim, "cosine_similarity") - ndim
+    if -axis > min(a.ndim, b.ndim):
+        raise ShapeError(
+            f"shapes {a.shape} and {b.shape} do not both have the axis {axis}",
+            f"cosine_similarity{describe([a, b])}", "add axes of length 1",
+        )  # fmt: skip
+    return _sum(normalize(a, axis=axis, eps=eps) * normalize(b, axis=axis, eps=eps), axis=axis)
+
+
+@_table.public(samples=lambda s: [
+    ((s.real(4, 3), s.real(4, 3)), {}),
+    ((s.real(4, 3), s.real(3)), {"p": 1.0, "keepdim": True, "eps": 0.1}),
+])  # fmt: skip
+def pairwise_distance(
+    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last axis.
+
+    >>> import polygrad as pg
+    >>> pg.nn.functional.pairwise_distance(pg.tensor([[3.0, 4.0]]), pg.zeros((1, 2)), eps=0.0)
+    tensor([5.], dtype=float32)
+    """
+    a = as_tensor(x1, "pairwise_distance, argument x1")
+    return _norm(a - x2 + eps, p, -1, keepdims=keepdim)
+
+
+@_table.public(samples=lambda s: [
+    ((s.real(2, 5, 3), 3), {}), ((s.real(2, 4, 3, 2), 2), {"alpha": 0.5, "beta": 1.5, "k": 2.0}),
+])  # fmt: skip
+def local_response_norm(
+    input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """Divide by (k + alpha m)^beta, m being the mean square of `size` neighbouring channels.
+
+    Parameters
+    ----------
+    input
+        (batch, channels, …) with at least three axes; channels beyond the ends count as zeros.
+    size
+        How many channels, the middle one (of an even number the one after the middle) its own.
+    alpha, beta, k
+        Of the formula; Krizhevsky, Sutskever, Hinton, 2012.
+
+    Raises
+    ------
+    ShapeError, InvalidArgumentError
+        The input has fewer axes; `size` is less than 1.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.nn.functional.local_response_norm(pg.ones((1, 2, 3)), 2, alpha=2.0, beta=1.0)[0, :, 0]
+    tensor([0.5       , 0.33333334], dtype=float32)
+    """
+    x = as_tensor(input, "local_response_norm, argument input")
+    if x.ndim < 3:
+        raise ShapeError(
+            f"an input of shape {x.shape}", f"local_response_norm{describe([x])}",
+            "it needs three axes or more: (batch, channels, …)",
+        )  # fmt: skip
+    if size < 1:
+        raise InvalidArgumentError(
+            f"size={size} is less than 1", "local_response_norm, argument size",
+            "pass a number >= 1",
+        )  # fmt: skip
+    border = ((0, 0), (size // 2, (size - 1) // 2), *((0, 0),) * (x.ndim - 2))
+    squares = pad(x * x, border)
+    channels = x.shape[1]
+    total = squares[:, 0:channels]
+    for i in range(1, size):
+        total = total + squares[:, i : i + channels]
+    return divide(x, _pow(total * (alpha / size) + k, beta))  # type: ignore[no-any-return]
