@@ -1,1 +1,143 @@
-"""To be filled."""
+"""Rows looked up by index, and indices as rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polygrad.calls import describe
+from polygrad.dtypes import INTEGER, int64
+from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, ShapeError
+from polygrad.families import Chapter
+from polygrad.ops._axes import as_tensor
+from polygrad.ops.creation import to_place
+from polygrad.ops.elementwise import equal
+from polygrad.ops.filling import arange
+from polygrad.ops.indexing import _take_primitive as take_primitive
+from polygrad.ops.manipulation import expand_dims
+from polygrad.ops.searching import where
+from polygrad.tensor import Tensor, raw
+
+_table = Chapter("embedding", "nn.functional")
+
+
+def _bounds(indices: Tensor, where_: str) -> tuple[int, int]:
+    """The least and the greatest index."""
+    if indices.kernels.kind != INTEGER:
+        raise DtypeError(
+            f"indices of dtype {indices.dtype}", f"{where_}{describe([indices])}",
+            "convert them: indices.to(pg.int64)",
+        )  # fmt: skip
+    if not indices.size:
+        return 0, 0
+    xp, array = indices.kernels.backend.xp, raw(indices)
+    return int(xp.min(array)), int(xp.max(array))
+
+
+@_table.public(samples=lambda s: [
+    ((s.integers(2, 3, low=0, high=4), s.real(4, 2)), {}),
+    ((s.integers(low=0, high=4), s.real(4, 2)), {}),
+    ((s.integers(5, low=0, high=4), s.real(4, 2)), {"padding_idx": -1}),
+    ((s.integers(0, low=0, high=4), s.real(4, 2)), {}),
+])  # fmt: skip
+def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
+    """Rows of a matrix.
+
+    Parameters
+    ----------
+    input
+        Indices of rows: an integer tensor of any shape.
+    weight
+        The matrix (rows, width). Its gradient adds up what equal indices contribute.
+    padding_idx
+        A row whose gradient is zero; negative: counted from the end.
+
+    Returns
+    -------
+    Tensor
+        The shape of `input` and an axis of the width.
+
+    Raises
+    ------
+    OutOfRangeError, DtypeError, ShapeError
+        An index is negative or too large; the indices are not integers; the weight is no matrix.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.nn.functional.embedding(pg.tensor([1, 1]), pg.tensor([[1.0], [2.0]]))
+    tensor([[2.],
+            [2.]], dtype=float32)
+    """
+    indices = as_tensor(input, "embedding, argument input")
+    w = as_tensor(weight, "embedding, argument weight")
+    if w.ndim != 2:
+        raise ShapeError(
+            f"a weight of shape {w.shape}", f"embedding{describe([indices, w])}",
+            "it must be a matrix (rows, width)",
+        )  # fmt: skip
+    rows = w.shape[0]
+    low, high = _bounds(indices, "embedding")
+    if indices.size and not 0 <= low <= high < rows:
+        raise OutOfRangeError(
+            f"the index {low if low < 0 else high} is out of range",
+            f"embedding{describe([indices, w])}", f"the weight has the rows 0 to {rows - 1}",
+        )  # fmt: skip
+    if padding_idx is None:
+        return take_primitive.call(w, indices, axis=0)  # type: ignore[no-any-return]
+    if not -rows <= padding_idx < rows:
+        raise InvalidArgumentError(
+            f"padding_idx={padding_idx} names no row", f"embedding{describe([indices, w])}",
+            f"it must be from {-rows} to {rows - 1}",
+        )  # fmt: skip
+    out = take_primitive.call(w, indices, axis=0)
+    padding = expand_dims(indices == padding_idx % rows, axis=-1)
+    return where(padding, out.detach(), out)  # type: ignore[no-any-return]
+
+
+@_table.public(samples=lambda s: [
+    ((s.integers(2, 3, low=0, high=4),), {}), ((s.integers(3, low=0, high=4), 5), {}),
+], differentiable=False, kinds="i")  # fmt: skip
+def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
+    """A last axis of classes, with a 1 at each index and zeros elsewhere.
+
+    Parameters
+    ----------
+    tensor
+        Indices of classes: an integer tensor of any shape.
+    num_classes
+        The length of the axis; the largest index plus 1 if not given.
+
+    Returns
+    -------
+    Tensor
+        int64.
+
+    Raises
+    ------
+    OutOfRangeError, DtypeError, InvalidArgumentError
+        An index is negative or too large; the indices are not integers; there are none to tell how
+        many classes there are.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.nn.functional.one_hot(pg.tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    indices = as_tensor(tensor, "one_hot, argument tensor")
+    low, high = _bounds(indices, "one_hot")
+    if num_classes == -1:
+        if not indices.size:
+            raise InvalidArgumentError(
+                "no index tells how many classes there are", "one_hot, argument num_classes",
+                "pass num_classes",
+            )  # fmt: skip
+        num_classes = high + 1
+    if num_classes < 1 or low < 0 or (indices.size and high >= num_classes):
+        raise OutOfRangeError(
+            f"indices from {low} to {high} for {num_classes} classes",
+            f"one_hot{describe([indices])}", "they must be from 0 to num_classes - 1",
+        )  # fmt: skip
+    classes = arange(num_classes, dtype=indices.dtype, device=indices.device)
+    return to_place(equal(expand_dims(indices, axis=-1), classes), int64)
