@@ -82,6 +82,7 @@ def attach_methods() -> None:
     _attach("retain_grad", retain_grad)
     _attach("retains_grad", property(retains_grad))
     _attach("to", to)
+    _attach("__array_namespace__", __array_namespace__)
     _attach("to_device", lambda self, device, /, *, stream=None: to_place(self, None, device))
 
 
@@ -160,6 +161,13 @@ def flatten(self: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor:
 
 
 # ---- places ---------------------------------------------------------------------------------
+def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> Any:
+    """The array API namespace of this tensor's backend and device."""
+    from polygrad.namespace import namespace  # noqa: PLC0415  it reads the methods' module's tables
+
+    return namespace(self.device, api_version=api_version)
+
+
 def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Tensor:
     """Another dtype, another device, or both, on the tape: `t.to("cuda:0")`, `t.to(pg.float64)`.
 

@@ -408,12 +408,6 @@ class Tensor:
             node.hooks = []
         return Hook(hook, self.output_nr, node.hooks)
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """The array API namespace of this tensor's backend and device."""
-        from polygrad.namespace import namespace  # noqa: PLC0415  a lower layer
-
-        return namespace(self.device, api_version=api_version)
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle through the host; the history of a tensor is not kept, so only leaves can be."""
         self._refuse_copy("pickled")

@@ -107,8 +107,12 @@ class _Application:
     rules: tuple[Any, ...] = ()
     tensor_namespace = None
 
-    def __init__(self, function: type[Function], context: Context, count: int, outputs: int) -> None:
-        self.function, self.context, self.count, self.outputs = function, context, count, outputs
+    def __init__(
+        self, function: type[Function], context: Context, count: int, places: tuple[int, ...], made: int
+    ) -> None:
+        self.function, self.context, self.count = function, context, count
+        self.places, self.made = places, made  # which of forward's outputs are on the tape
+        self.outputs = len(places)
         self.name = function.__name__
 
     @property
@@ -128,8 +132,9 @@ class _Application:
         create_graph = F is not node.kernels
         gs = g if isinstance(g, tuple) else (g,)
         context = self.context
-        given = [None if x is None else x if isinstance(x, Tensor) else wrap(x, node.kernels)
-                 for x in gs]  # fmt: skip
+        given: list[Tensor | None] = [None] * self.made
+        for place, x in zip(self.places, gs, strict=True):
+            given[place] = x if x is None or isinstance(x, Tensor) else wrap(x, node.kernels)
         context._available = tuple(  # noqa: SLF001  the two classes are one mechanism
             None if s is None else s.unpack(node, create_graph) for s in saved
         )
@@ -168,8 +173,8 @@ def _reduces(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 class Function:
     """Base of operations with a backward of their own; subclasses define two static methods.
 
-    `forward(ctx, *args)` computes, unrecorded; `backward(ctx, *grads)` returns a gradient for each
-    argument of forward, None where there is none. Written in polygrad operations, backward is
+    `forward(ctx, *args)` computes, unrecorded; `backward(ctx, *grads)` gets a gradient for each output of
+    forward (None for one that has none) and returns one for each argument, None where there is none. Written in polygrad operations, backward is
     differentiable itself.
 
     Examples
@@ -225,13 +230,14 @@ class Function:
     ) -> None:
         """Put the application on the tape."""
         excluded = {id(t) for t in context._non_differentiable}  # noqa: SLF001
-        results = [
-            o for o in outputs
+        places = tuple(
+            i for i, o in enumerate(outputs)
             if isinstance(o, Tensor) and o.kernels.inexact and id(o) not in excluded
-        ]  # fmt: skip
+        )  # fmt: skip
+        results = [outputs[i] for i in places]
         if not results:
             return
-        application = _Application(cls, context, len(args), len(results))
+        application = _Application(cls, context, len(args), places, len(outputs))
         shapes = tuple(
             None if e is None else a.shape for e, a in zip(edges, args, strict=True)
         )
