@@ -97,6 +97,8 @@ class Primitive:
         Inputs broadcast against each other; used to explain errors.
     variadic
         The one input is a sequence of arrays.
+    check
+        Called with the operands after a kernel has failed; it raises an error that says more.
     """
 
     joint = False
@@ -116,6 +118,7 @@ class Primitive:
         weak: bool = False,
         elementwise: bool = False,
         variadic: bool = False,
+        check: Callable[..., None] | None = None,
     ) -> None:
         if name in PRIMITIVES:
             raise PrimitiveError(f"there is a primitive {name!r} already", name, "choose another name")
@@ -124,9 +127,11 @@ class Primitive:
         self.promotes = self.inputs if promotes is None else tuple(promotes)
         self.floating, self.weak, self.elementwise = floating, weak, elementwise
         self.variadic = self.joint = variadic
+        self.check = check
         self.vjp = dict(vjp)
         self._check()
         self.needs = self._needs()
+        self._savers: dict[int, Rule] = {}
         self.rules = tuple(self._compile(i) for i in self.inputs)
         self.revivals = tuple(
             (k, None if n == "out" else self.inputs.index(n))
@@ -205,23 +210,32 @@ class Primitive:
     # ---- the tape ---------------------------------------------------------------------------
     def save(self, mask: int, arrays: Sequence[Any], out: Any, keywords: dict[str, Any]) -> Any:
         """The values to save, None for those that no wanted gradient needs."""
-        wanted = self.saved_names(mask)
-        saved: list[Any] = []
+        if self.variadic:
+            mask = 0  # all are saved if one is
+        saver = self._savers.get(mask)
+        if saver is None:
+            saver = self._savers[mask] = self._saver(mask)
+        return saver(arrays, out, keywords)
+
+    def _saver(self, mask: int) -> Rule:
+        """What `save` does for one mask, written out: it runs for every operation that is recorded."""
+        wanted, parts = self.saved_names(mask), []
         for n in self.needs:
+            source = n if n in self.inputs else n.removesuffix("_shape")
             if n not in wanted:
-                saved.append(None)
+                parts.append("None")
             elif n == "out":
-                saved.append(out)
+                parts.append("out")
             elif n in self.keywords:
-                saved.append(keywords.get(n, self.keywords[n]))
+                parts.append(f"k[{n!r}] if {n!r} in k else default[{n!r}]")
             elif self.variadic:
-                whole = n in self.inputs
-                saved.append(tuple(a if whole else _shape(a) for a in arrays))
-            elif n in self.inputs:
-                saved.append(arrays[self.inputs.index(n)])
+                parts.append("tuple(a)" if n in self.inputs else "tuple(map(shape, a))")
             else:
-                saved.append(_shape(arrays[self.inputs.index(n[: -len("_shape")])]))
-        return tuple(saved)
+                i = self.inputs.index(source)
+                parts.append(f"a[{i}]" if n in self.inputs else f"shape(a[{i}])")
+        scope = {"default": self.keywords, "shape": _shape}
+        saver: Rule = eval(f"lambda a, out, k: ({''.join(part + ', ' for part in parts)})", scope)  # noqa: S307
+        return saver
 
     def backward(
         self, node: Node, g: Any, F: Any, saved: Any, wanted: Sequence[bool]
