@@ -16,7 +16,7 @@ from polygrad.families import OPERATIONS
 from polygrad.primitive import PRIMITIVES
 from polygrad.registry import find_backend, find_device
 from polygrad.tensor import Tensor
-from polygrad.testing import assert_close, samples_of
+from polygrad.testing import assert_close, floating, samples_of, take_apart
 
 SKIP_GRADIENTS = {"creation", "data type"}
 DIFFERENTIABLE = sorted(
@@ -27,57 +27,8 @@ DOUBLE = {"f": pg.float64, "c": pg.complex128, "i": pg.int64, "b": pg.bool}
 SINGLE = {"f": pg.float32, "c": pg.complex64, "i": pg.int32, "b": pg.bool}
 
 
-def is_floating(value):
-    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
-
-
-def index_dtype(dtype, device):
-    """int32 for the integers of a device that has no int64."""
-    place = find_device(device)
-    has = find_backend(place.kind).supports(dtype, place)
-    return dtype if has or dtype != pg.int64 else pg.int32
-
-
-def split(args, kwargs):
-    """The floating arrays of a call, and a function that puts others in their place."""
-    flat, places = [], []
-
-    def visit(value):
-        if is_floating(value):
-            flat.append(value)
-            places.append(len(flat) - 1)
-            return ("tensor", len(flat) - 1)
-        if isinstance(value, np.ndarray):
-            return ("constant", value)
-        if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
-            return ("list", type(value), [visit(v) for v in value])
-        return ("plain", value)
-
-    shape = [visit(a) for a in args], {k: visit(v) for k, v in kwargs.items()}
-
-    def build(tensors, device):
-        def make(item):
-            if item[0] == "tensor":
-                return tensors[item[1]]
-            if item[0] == "constant":
-                return pg.tensor(item[1], dtype=index_dtype(item[1].dtype, device), device=device)
-            if item[0] == "list":
-                return item[1](make(v) for v in item[2])
-            return item[1]
-
-        return [make(a) for a in shape[0]], {k: make(v) for k, v in shape[1].items()}
-
-    return flat, build
-
-
 def calls(name, dtype):
     return list(enumerate(samples_of(OPERATIONS[name], dtype)))
-
-
-def results(made):
-    """The floating tensors of a result."""
-    found = [made] if isinstance(made, Tensor) else list(made)
-    return [t for t in found if isinstance(t, Tensor) and kind_of(t.dtype) >= 2]
 
 
 def run(name, build, tensors, device="cpu"):
@@ -89,13 +40,13 @@ def run(name, build, tensors, device="cpu"):
 def test_first_and_second_derivatives_against_differences(name):
     for kind in set(OPERATIONS[name].kinds) & set("fc"):
         for number, (args, kwargs) in calls(name, DOUBLE[kind]):
-            flat, build = split(args, kwargs)
+            flat, build = take_apart(args, kwargs)
             if not flat or not any(a.size for a in flat):
                 continue
             xs = [pg.tensor(a, requires_grad=True) for a in flat]
 
             def function(*tensors, build=build):
-                return results(run(name, build, tensors))
+                return floating(run(name, build, tensors))
 
             every = sum(a.size for a in flat) <= 12  # else along one direction: seconds matter
             assert pg.autograd.gradcheck(function, xs, fast_mode=not every), (name, number)
@@ -109,17 +60,17 @@ def test_raw_mode_equals_tensor_mode(name, device):
         if not find_backend(find_device(device).kind).supports(dtype, find_device(device)):
             continue
         for number, (args, kwargs) in calls(name, dtype):
-            flat, build = split(args, kwargs)
+            flat, build = take_apart(args, kwargs)
             if not flat:
                 continue
             xs = [pg.tensor(a, device=device, requires_grad=True) for a in flat]
             hs = [pg.tensor(a, requires_grad=True) for a in flat]
             try:
-                outputs = results(run(name, build, xs, device))
+                outputs = floating(run(name, build, xs, device))
             except UnsupportedOperationError:
                 assert device.startswith("strict"), name
                 continue
-            want = results(run(name, build, hs))
+            want = floating(run(name, build, hs))
             weights = [np.cos(np.arange(o.size)).reshape(o.shape).astype(o.dtype) for o in outputs]
 
             def gradients(outs, ins, place, create_graph, weights=weights):
@@ -140,33 +91,6 @@ def test_raw_mode_equals_tensor_mode(name, device):
             for a, b, c in zip(raw, recorded, reference, strict=True):
                 assert_close(a, b, what=f"{name} {number}: raw against tensor mode on {device}")
                 assert_close(a, c, what=f"{name} {number}: gradient on {device} against cpu")
-
-
-@pytest.mark.parametrize("name", SAMPLED)
-def test_values_on_each_device_equal_numpy(name, device):
-    place = find_device(device)
-    backend = find_backend(place.kind)
-    for kind in OPERATIONS[name].kinds:
-        dtype = SINGLE[kind]
-        if not backend.supports(dtype, place):
-            continue
-        for number, (args, kwargs) in calls(name, dtype):
-            flat, build = split(args, kwargs)
-            try:
-                with pg.device(device):  # of what is made from numbers alone
-                    got = run(name, build, [pg.tensor(a, device=device) for a in flat], device)
-            except UnsupportedOperationError:
-                assert device.startswith("strict"), name
-                continue
-            want = run(name, build, [pg.tensor(a) for a in flat])
-            pairs = zip(got, want, strict=True) if isinstance(got, (tuple, list)) else [(got, want)]
-            for a, b in pairs:
-                if isinstance(b, Tensor):
-                    dtype = index_dtype(b.dtype, device)
-                    assert (a.dtype, a.device) == (dtype, device), (name, number)
-                    assert_close(a, b, what=f"{name} {number} on {device}")
-                else:
-                    assert a == b
 
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS))

@@ -1,0 +1,54 @@
+"""Sampled calls taken apart: their floating arrays, and the call rebuilt with tensors in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from polygrad.dtypes import REAL
+from polygrad.ops.creation import tensor
+from polygrad.tensor import Tensor
+
+__all__ = ["Build", "floating", "take_apart"]
+
+Build = Callable[[Sequence[Any], str], tuple[list[Any], dict[str, Any]]]
+
+
+def take_apart(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Build]:
+    """The floating arrays of a call, and what puts tensors in their place.
+
+    `build(tensors, device)` returns args and kwargs; arrays of integers and booleans become tensors on
+    `device`, lists of arrays lists of tensors.
+    """
+    arrays: list[Any] = []
+
+    def visit(value: Any) -> Callable[[Sequence[Any], str], Any]:
+        if isinstance(value, np.ndarray):
+            if value.dtype.kind in "fc":
+                arrays.append(value)
+                place = len(arrays) - 1
+                return lambda tensors, device: tensors[place]  # noqa: ARG005
+            return lambda tensors, device: tensor(value, device=device)  # noqa: ARG005
+        if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
+            parts = [visit(v) for v in value]
+            return lambda tensors, device: type(value)(part(tensors, device) for part in parts)
+        return lambda tensors, device: value  # noqa: ARG005
+
+    positional = [visit(a) for a in args]
+    named = {k: visit(v) for k, v in kwargs.items()}
+
+    def build(tensors: Sequence[Any], device: str) -> tuple[list[Any], dict[str, Any]]:
+        return (
+            [make(tensors, device) for make in positional],
+            {k: make(tensors, device) for k, make in named.items()},
+        )
+
+    return arrays, build
+
+
+def floating(made: Any) -> list[Tensor]:
+    """The tensors of a result that can have a gradient."""
+    found = [made] if isinstance(made, Tensor) else list(made)
+    return [t for t in found if isinstance(t, Tensor) and t.kernels.kind >= REAL]
