@@ -240,6 +240,11 @@ def explain(p: Primitive, operands: Sequence[Any], error: Exception) -> Exceptio
     """The error to raise for what a kernel raised: of three parts, naming op and operands."""
     if isinstance(error, PolygradError):
         return error
+    if p.check is not None:
+        try:
+            p.check(*operands)
+        except PolygradError as better:
+            return better
     where = f"{p.name}{describe(operands)}"
     tensors = [x for x in operands if isinstance(x, Tensor)]
     backend = tensors[0].kernels.backend if tensors else None
@@ -414,6 +419,74 @@ def _operator_apply(p: Primitive, inputs: tuple[Any, ...], keywords: dict[str, A
     return apply(p, inputs, keywords)
 
 
+def _any_call(p: Primitive) -> Callable[..., Any]:
+    """The call of a primitive of any arity and keywords; straight for the usual operands.
+
+    They are Tensors of one Kernels, or None; and where they are not promoted, untracked Tensors of
+    another dtype on the same device.
+    """
+    defaults, name, floating = p.keywords, p.name, p.floating
+    straight = not p.variadic and p.outputs == 1
+    promoted = tuple(i in p.promotes for i in p.inputs)
+
+    def call(*inputs: Any, **keywords: Any) -> Any:
+        given = {**defaults, **keywords} if keywords else defaults
+        if straight and len(inputs) == len(promoted):
+            k: Kernels | None = None
+            arrays, mask, bit = [], 0, 1
+            for x, joins in zip(inputs, promoted, strict=True):
+                if x is None:
+                    arrays.append(None)
+                elif not isinstance(x, Tensor):
+                    break
+                else:
+                    if joins and k is None:
+                        k = x.kernels
+                    elif joins and x.kernels is not k:
+                        break
+                    elif not joins and (x.tracked or k is None or x.device is not k.device):
+                        break
+                    a = x.array
+                    arrays.append(refresh(x) if a is None else a)
+                    if x.tracked:
+                        mask |= bit
+                bit <<= 1
+            else:
+                if k is not None and (k.inexact or not floating):
+                    try:
+                        out = getattr(k, name)(*arrays, **given)
+                    except Exception as error:
+                        raise explain(p, inputs, error) from error
+                    return _recorded(p, k, inputs, arrays, mask, out, given)
+        return apply(p, inputs, dict(given))
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def _recorded(
+    p: Primitive, k: Kernels, inputs: Any, arrays: Any, mask: int, out: Any, keywords: Any
+) -> Tensor:
+    """Wrap a result, recorded if the mask of tracked inputs is not empty."""
+    if type(out) is not k.array_type:
+        out = k.coerce(out)
+    t = new_tensor(out, k if out.dtype is k.native_dtype else k.of(out))
+    if mask and t.kernels.inexact and (mode := grad_mode.get()):
+        tracked = [x is not None and x.tracked for x in inputs]
+        pairs = tuple(zip(inputs, arrays, tracked, strict=True))
+        t.node = Node(
+            p,
+            tuple((x.node or x) if is_tracked else None for x, _, is_tracked in pairs),
+            tuple(a.shape if is_tracked else None for _, a, is_tracked in pairs),
+            k,
+            p.save(mask, arrays, out, keywords),
+        )
+        t.tracked = True
+        if mode is not True:
+            mode.annotate(t.node)
+    return t
+
+
 def make_call(p: Primitive, *, form: str = "function") -> Callable[..., Any]:
     """The recorded call of a primitive: `form` is function, operator or reflected (operator)."""
     arity = 0 if p.variadic or p.outputs != 1 else len(p.inputs)
@@ -444,11 +517,7 @@ def make_call(p: Primitive, *, form: str = "function") -> Callable[..., Any]:
         )
     else:
 
-        def call(*inputs: Any, **keywords: Any) -> Any:
-            return apply(p, inputs, {**p.keywords, **keywords})
-
-        call.__name__ = call.__qualname__ = p.name
-        return call
+        return _any_call(p)
     scope: dict[str, Any] = {
         "P": p, "Tensor": Tensor, "Node": Node, "new": object.__new__, "tick": tick,
         "recording": grad_mode.get, "refresh": refresh, "explain": explain, "general": apply,

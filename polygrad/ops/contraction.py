@@ -124,18 +124,23 @@ einsum_primitive = Primitive(
 
 
 # ---- einsum -------------------------------------------------------------------------------------
-def _parse(subscripts: str, shapes: Sequence[Shape], where: str) -> tuple[list[str], str]:
+def _where(tensors: Sequence[Tensor], name: str = "einsum") -> str:
+    return name + describe(tensors)
+
+
+def _parse(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
     """A term for each operand, and the output's; ellipses are letters that are free."""
+    shapes = [x.shape for x in tensors]
     text = subscripts.replace(" ", "").replace("...", ".")
     left, arrow, output = text.partition("->")
     terms = left.split(",")
     if set(text) - set(LETTERS + ".,->") or any(t.count(".") > 1 for t in (*terms, output)):
         raise InvalidArgumentError(
-            f"{subscripts!r} are no subscripts", where, 'write letters, as in "ij,jk->ik" or "...i->..."'
+            f"{subscripts!r} are no subscripts", _where(tensors), 'write letters, as in "ij,jk->ik" or "...i->..."'
         )
     if len(terms) != len(shapes):
         raise InvalidArgumentError(
-            f"{len(terms)} terms for {len(shapes)} tensors", f"{where}, subscripts {subscripts!r}",
+            f"{len(terms)} terms for {len(shapes)} tensors", f"{_where(tensors)}, subscripts {subscripts!r}",
             "write one term for each tensor, separated by commas",
         )  # fmt: skip
     free = [c for c in LETTERS if c not in text]
@@ -144,7 +149,7 @@ def _parse(subscripts: str, shapes: Sequence[Shape], where: str) -> tuple[list[s
         if dots[k] < 0 or ("." not in t and len(t) != len(s)):
             raise ShapeError(
                 f"the term {t.replace('.', '...')!r} does not fit shape {s} of tensor {k}",
-                f"{where}, subscripts {subscripts!r}", "write one letter for each axis",
+                f"{_where(tensors)}, subscripts {subscripts!r}", "write one letter for each axis",
             )  # fmt: skip
     common = "".join(free[: max(dots, default=0)])
     terms = [t.replace(".", common[len(common) - d :]) for t, d in zip(terms, dots, strict=True)]
@@ -154,13 +159,13 @@ def _parse(subscripts: str, shapes: Sequence[Shape], where: str) -> tuple[list[s
     output = output.replace(".", common)
     if len(set(output)) != len(output) or set(output) - set(used):
         raise InvalidArgumentError(
-            "a letter of the output is there twice, or in no term", f"{where}, subscripts {subscripts!r}",
+            "a letter of the output is there twice, or in no term", f"{_where(tensors)}, subscripts {subscripts!r}",
             "the output takes letters of the terms, each once",
         )  # fmt: skip
     return terms, output
 
 
-def _diagonal(x: Tensor, term: str, where: str) -> tuple[Tensor, str]:
+def _diagonal(x: Tensor, term: str) -> tuple[Tensor, str]:
     """A term in which no letter comes twice: the diagonal, where one does."""
     while len(set(term)) != len(term):
         letter = next(c for c in term if term.count(c) > 1)
@@ -169,7 +174,7 @@ def _diagonal(x: Tensor, term: str, where: str) -> tuple[Tensor, str]:
         n, m = x.shape[p], x.shape[q]
         if n != m:
             raise ShapeError(
-                f"{letter!r} stands for axes of lengths {n} and {m}", where, "a diagonal needs equal axes"
+                f"{letter!r} stands for axes of lengths {n} and {m}", _where([x]), "a diagonal needs equal axes"
             )
         rest = [i for i in range(x.ndim) if i not in (p, q)]
         places = np.arange(n)
@@ -178,7 +183,7 @@ def _diagonal(x: Tensor, term: str, where: str) -> tuple[Tensor, str]:
     return x, term
 
 
-def _stretched(tensors: list[Tensor], terms: list[str], where: str) -> None:
+def _stretched(tensors: list[Tensor], terms: list[str], name: str) -> None:
     """Drop axes of length 1 whose letter has another length elsewhere: they broadcast."""
     sizes: dict[str, int] = {}
     for x, term in zip(tensors, terms, strict=True):
@@ -186,7 +191,7 @@ def _stretched(tensors: list[Tensor], terms: list[str], where: str) -> None:
             known = sizes.setdefault(c, n)
             if known not in (1, n) and n != 1:
                 raise ShapeError(
-                    f"{c!r} stands for axes of lengths {known} and {n}", where,
+                    f"{c!r} stands for axes of lengths {known} and {n}", _where(tensors, name),
                     "a letter has one length everywhere, or 1",
                 )  # fmt: skip
             sizes[c] = n if known == 1 else known
@@ -238,11 +243,10 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor:
     tensor([3., 3.], dtype=float32)
     """
     tensors = [as_tensor(x, "einsum") for x in operands]
-    where = f"einsum{describe(tensors)}"
-    terms, output = _parse(subscripts, [x.shape for x in tensors], where)
+    terms, output = _parse(subscripts, tensors)
     for k, term in enumerate(terms):
-        tensors[k], terms[k] = _diagonal(tensors[k], term, where)
-    _stretched(tensors, terms, where)
+        tensors[k], terms[k] = _diagonal(tensors[k], term)
+    _stretched(tensors, terms, "einsum")
     if len(tensors) > 1:
         return einsum_primitive.call(tensors, subscripts=f"{','.join(terms)}->{output}")  # type: ignore[no-any-return]
     x, term = tensors[0], terms[0]
@@ -287,11 +291,12 @@ def tensordot(
     (2, 4)
     """
     x, y = as_tensor(x1, "tensordot, argument x1"), as_tensor(x2, "tensordot, argument x2")
-    where = f"tensordot{describe([x, y])}"
     if hasattr(axes, "__index__"):
         n = axes.__index__()
         if not 0 <= n <= min(x.ndim, y.ndim):
-            raise InvalidArgumentError(f"there are no {n} axes to sum over", where, "use fewer")
+            raise InvalidArgumentError(
+                f"there are no {n} axes to sum over", _where([x, y], "tensordot"), "use fewer"
+            )
         first, second = tuple(range(x.ndim - n, x.ndim)), tuple(range(n))
     else:
         first = normalize_axes(tuple(axes[0]), x.ndim, "tensordot", "axes")  # type: ignore[index]
@@ -300,7 +305,7 @@ def tensordot(
     if lengths[0] != lengths[1]:
         raise ShapeError(
             f"the axes {first} of x1 have lengths {lengths[0]}, the axes {second} of x2 {lengths[1]}",
-            where, "sum over pairs of axes of one length",
+            _where([x, y], "tensordot"), "sum over pairs of axes of one length",
         )  # fmt: skip
     a = LETTERS[: x.ndim]
     names = dict(zip(second, (a[i] for i in first), strict=True))
@@ -339,19 +344,19 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     tensor(11., dtype=float32)
     """
     x, y = as_tensor(x1, "vecdot, argument x1"), as_tensor(x2, "vecdot, argument x2")
-    where = f"vecdot{describe([x, y])}"
     ndim = max(x.ndim, y.ndim)
     axis = normalize_axis(axis, min(x.ndim, y.ndim) if axis < 0 else ndim, "vecdot") - (
         min(x.ndim, y.ndim) if axis < 0 else ndim
     )
     if -axis > min(x.ndim, y.ndim) or x.shape[axis] != y.shape[axis]:
         raise ShapeError(
-            f"shapes {x.shape} and {y.shape} have no common axis {axis} of one length", where,
+            f"shapes {x.shape} and {y.shape} have no common axis {axis} of one length",
+            _where([x, y], "vecdot"),
             "check axis; along it nothing is broadcast",
         )  # fmt: skip
     tensors = [PRIMITIVES["conj"].call(x) if x.kernels.is_complex else x, y]
     terms = [LETTERS[ndim - t.ndim : ndim] for t in tensors]
-    _stretched(tensors, terms, where)
+    _stretched(tensors, terms, "vecdot")
     return _call(tensors, terms, _without(LETTERS[:ndim], LETTERS[ndim + axis]))
 
 

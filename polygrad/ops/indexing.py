@@ -203,10 +203,10 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     """
     x = as_tensor(x, "take_along_axis, argument x")
     places = as_tensor(indices, "take_along_axis, argument indices")
-    where = f"take_along_axis{describe([x, places])}"
     if x.ndim != places.ndim or not x.ndim:
         raise ShapeError(
-            f"indices of {places.ndim} axes for a tensor of {x.ndim}", where,
+            f"indices of {places.ndim} axes for a tensor of {x.ndim}",
+            f"take_along_axis{describe([x, places])}",
             "indices need the rank of x: add axes with expand_dims",
         )  # fmt: skip
     axis = normalize_axis(axis, x.ndim, "take_along_axis")

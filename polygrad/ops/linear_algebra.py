@@ -13,7 +13,6 @@ from polygrad.errors import ShapeError
 from polygrad.families import Chapter
 from polygrad.indexing import size_of
 from polygrad.ops._axes import as_tensor
-from polygrad.ops.manipulation import broadcast_shapes
 from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor
 from polygrad.views import ViewPrimitive
@@ -94,17 +93,12 @@ def _matmul_y(g: Any, F: Any, x: Any, y_shape: Shape) -> Any:
     return F.matmul(F.matrix_transpose(x), g)
 
 
-_matmul = Primitive(
-    "matmul", ("x", "y"), {"x": _matmul_x, "y": _matmul_y}, forward=operator.matmul
-)
-
-
-def _check_matmul(x: Tensor, y: Tensor, where: str) -> None:
+def _check_matmul(x: Any, y: Any) -> None:
     """Refuse shapes that cannot be multiplied."""
-    a, b = x.shape, y.shape
+    a, b = (tuple(getattr(t, "shape", ())) for t in (x, y))
     if not a or not b:
         raise ShapeError(
-            f"a 0-d tensor has no matrix product: shapes {a} and {b}", f"{where}{describe([x, y])}",
+            f"a 0-d tensor has no matrix product: shapes {a} and {b}", f"matmul{describe([x, y])}",
             "write x * y",
         )  # fmt: skip
     inner = b[-2] if len(b) > 1 else b[0]
@@ -112,9 +106,24 @@ def _check_matmul(x: Tensor, y: Tensor, where: str) -> None:
         raise ShapeError(
             f"shapes {a} and {b} do not match: the last axis of x has length {a[-1]}, "
             f"the {'second last' if len(b) > 1 else 'only'} axis of y {inner}",
-            f"{where}{describe([x, y])}", "transpose one with .mT, or check which axes are meant",
+            f"matmul{describe([x, y])}", "transpose one with .mT, or check which axes are meant",
         )  # fmt: skip
-    broadcast_shapes(a[:-2], b[:-2])
+    if not _broadcast(a[:-2], b[:-2]):
+        raise ShapeError(
+            f"the stacks of matrices {a} and {b} do not broadcast", f"matmul{describe([x, y])}",
+            "all axes but the last two must be equal or 1, aligned from the right",
+        )  # fmt: skip
+
+
+def _broadcast(a: Shape, b: Shape) -> bool:
+    """Whether two shapes broadcast."""
+    return all(n == m or 1 in (n, m) for n, m in zip(reversed(a), reversed(b), strict=False))
+
+
+_matmul = Primitive(
+    "matmul", ("x", "y"), {"x": _matmul_x, "y": _matmul_y}, forward=operator.matmul,
+    check=_check_matmul,
+)  # fmt: skip
 
 
 @_table.public(samples=lambda s: [
@@ -153,7 +162,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     tensor([3., 3.], dtype=float32)
     """
     x, y = as_tensor(x1, "matmul, argument x1"), as_tensor(x2, "matmul, argument x2")
-    _check_matmul(x, y, "matmul")
+    _check_matmul(x, y)
     return _matmul.call(x, y)  # type: ignore[no-any-return]
 
 

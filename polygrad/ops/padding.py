@@ -151,6 +151,7 @@ def _windows(F: Any, x: Any, window_shape: Shape, axis: Shape) -> Any:
     shape = (*_counts(x.shape, window_shape, axis), *window_shape)
     strides = [size_of(x.shape[i + 1 :]) for i in range(x.ndim)]
     strides += [strides[a] for a in axis]
+    x = F.xp.reshape(F.xp.reshape(x, (-1,)), x.shape)  # a copy unless x is in C order
     view = F.backend.strided_view(x, shape, tuple(strides))
     if view is not None:
         return view
@@ -231,16 +232,17 @@ def sliding_window_view(
             [1, 2, 3]], dtype=int64)
     """
     x = as_tensor(x, "sliding_window_view, argument x")
-    where = f"sliding_window_view{describe([x])}"
-    window = shape_tuple(window_shape, f"{where}, argument window_shape")
+    window = shape_tuple(window_shape, "sliding_window_view, argument window_shape")
     axes = normalize_axes(axis, x.ndim, "sliding_window_view")
     if len(window) != len(axes):
         raise InvalidArgumentError(
-            f"{len(window)} lengths for {len(axes)} axes", where, "give one length for each axis"
-        )
+            f"{len(window)} lengths for {len(axes)} axes", f"sliding_window_view{describe([x])}",
+            "give one length for each axis",
+        )  # fmt: skip
     if any(n > x.shape[a] for n, a in zip(window, axes, strict=True)):
         raise ShapeError(
-            f"a window of {window} does not fit into axes {axes} of shape {x.shape}", where,
+            f"a window of {window} does not fit into axes {axes} of shape {x.shape}",
+            f"sliding_window_view{describe([x])}",
             "make the window smaller, or pad first",
         )  # fmt: skip
     return _sliding_window_view.view(x, window_shape=window, axis=axes)
