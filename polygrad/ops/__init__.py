@@ -8,8 +8,8 @@ CHAPTERS = (
     "creation", "data_type", "elementwise", "statistical", "utility", "manipulation",
     "rearrangement", "filling", "indexing", "padding", "searching", "sorting", "sets",
     "linear_algebra", "contraction", "special", "activation", "softmax", "normalization",
-    "similarity", "convolution", "folding", "pooling", "dropout", "embedding", "loss",
-    "cross_entropy",
+    "similarity", "convolution", "folding", "pooling", "adaptive_pooling", "dropout", "embedding",
+    "loss", "cross_entropy",
 )  # fmt: skip
 
 for _name in CHAPTERS:
