@@ -14,7 +14,7 @@ import numpy as np
 from polygrad import dtypes
 from polygrad.calls import describe
 from polygrad.config import default_complex_dtype, default_dtype
-from polygrad.errors import InvalidArgumentError, ShapeError
+from polygrad.errors import DtypeError, InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.indexing import shape_tuple
 from polygrad.ops._axes import as_tensor
@@ -140,8 +140,8 @@ def full(shape: int | Shape, fill_value: Any, *, dtype: Any = None, device: Any 
 
     Raises
     ------
-    ShapeError
-        `fill_value` is more than one value.
+    ShapeError, DtypeError
+        `fill_value` is more than one value; it is complex and `dtype` is not.
 
     Examples
     --------
@@ -156,8 +156,13 @@ def full(shape: int | Shape, fill_value: Any, *, dtype: Any = None, device: Any 
             f"one value fills a tensor, not a tensor of shape {value.shape}", "full, argument fill_value",
             "use broadcast_to to repeat several",
         )  # fmt: skip
+    wanted = value.dtype if dtype is None else dtypes.canonical(dtype)
+    if value.kernels.is_complex and dtypes.kind_of(wanted) < dtypes.COMPLEX:
+        raise DtypeError(
+            f"a complex value does not fit into {wanted}", "full, argument fill_value",
+            "pass a complex dtype, or the real part",
+        )  # fmt: skip
     if not value.tracked:
-        wanted = value.dtype if dtype is None else dtypes.canonical(dtype)
         k = kernels_for(value.device, wanted, "full")
         return _filled(k, lengths, value.item() if not isinstance(fill_value, int) else fill_value)
     return clone.call(broadcast_to(to_place(value, dtype), lengths))  # type: ignore[no-any-return]
@@ -321,8 +326,10 @@ def linspace(
         return new_tensor(k.from_numpy(host), k)
     lead = next(n for n in ends if isinstance(n, Tensor))
     a, b = (n if isinstance(n, Tensor) else full((), n, dtype=lead.dtype, device=lead.device) for n in ends)
-    dtype = dtypes.promote(a.dtype, b.dtype) if dtype is None else dtypes.canonical(dtype)
-    computed = dtype if dtypes.kind_of(dtype) >= dtypes.REAL else default_dtype()
+    computed = dtypes.promote(a.dtype, b.dtype) if dtype is None else dtypes.canonical(dtype)
+    dtype = computed if dtype is not None else None
+    if dtypes.kind_of(computed) < dtypes.REAL:
+        computed = default_dtype()
     a, b = to_place(a, computed, device), to_place(b, computed, device)
     k = a.kernels.with_dtype(dtypes.real_of(computed))
     weights = np.linspace(0, 1, num, endpoint=endpoint).reshape(-1, *(1,) * max(a.ndim, b.ndim))
