@@ -6,13 +6,17 @@ own. After the word `python` a fence may say
     ```python file=NAME              the block is the file NAME, written to that folder, not run
     ```python no-run: REASON         the block cannot run here, and why
     ```toml file=pyproject.toml      the same; its entry points count as installed
+    ```text prints                   what the block before prints, where lines start alike: other
+                                     machines have other devices
 
-A block with `>>>` is a doctest. Console sessions and plain text are not run.
+A block with `>>>` is a doctest. Console sessions and other plain text are not run.
 """
 
 from __future__ import annotations
 
+import contextlib
 import doctest
+import io
 import os
 import re
 import subprocess
@@ -51,7 +55,7 @@ def blocks_of(markdown):
         line = markdown.count("\n", 0, match.start("text")) + 1
         if language not in LANGUAGES:
             raise PageError(f"line {line - 1}: a fence must say one of {sorted(LANGUAGES)}")
-        if language in ("console", "text") and option:
+        if language == "console" and option:
             raise PageError(f"line {line - 1}: {language} takes no {option!r}")
         found.append(Block(language, option.strip(), match["text"], line))
     return found
@@ -59,12 +63,14 @@ def blocks_of(markdown):
 
 def run_page(page, folder):
     """Run every block of a page in one namespace; files go to `folder`, which is importable."""
-    namespace = {"__name__": "__main__"}
+    namespace, printed = {"__name__": "__main__"}, io.StringIO()
     sys.path.insert(0, str(folder))
     for block in blocks_of(page.read_text(encoding="utf-8")):
-        if block.language in ("console", "text"):
+        if block.option == "prints":
+            compare_lines(block, printed.getvalue())
+        elif block.language in ("console", "text") and not block.option:
             continue
-        if block.option.startswith("file="):
+        elif block.option.startswith("file="):
             write_file(folder, block.option.removeprefix("file="), block.text)
         elif block.option.startswith("no-run"):
             if not re.fullmatch(r"no-run: \S+ .+", block.option):
@@ -77,7 +83,9 @@ def run_page(page, folder):
         else:
             # Lines are those of the page, so that a traceback points into it.
             source = "\n" * (block.line - 1) + block.text
-            exec(compile(source, str(page), "exec"), namespace)  # noqa: S102  running it is the test
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(source, str(page), "exec"), namespace)  # noqa: S102  it is the test
 
 
 def run_doctest(block, namespace, page):
@@ -88,6 +96,17 @@ def run_doctest(block, namespace, page):
     namespace.update(test.globs)  # the test has a copy
     if runner.failures:
         raise PageError(f"{runner.failures} of the examples from line {block.line} on differ")
+
+
+def compare_lines(block, printed):
+    """Check the lines that a page shows against the printed ones with the same first word."""
+    shown = {line.split()[0]: line for line in block.text.splitlines()}
+    got = {line.split()[0]: line for line in printed.splitlines()}
+    if not shown.keys() & got.keys():
+        raise PageError(f"line {block.line}: nothing of this was printed, but {printed!r}")
+    for word in shown.keys() & got.keys():
+        if shown[word] != got[word]:
+            raise PageError(f"line {block.line}: printed was {got[word]!r}, not {shown[word]!r}")
 
 
 def write_file(folder, name, text):
@@ -146,6 +165,31 @@ def test_the_links_of_a_page_lead_somewhere(page):
         assert place.exists(), f"{target} does not exist"
         if anchor:
             assert anchor in anchors_of(place), f"{target}: no such heading"
+
+
+# Pages say that these are not there yet. The day they are, a test fails, and the pages must change.
+ABSENT = {"pg.fft", "pg.linalg", "pg.load", "pg.save", "pg.special"}
+
+
+def test_names_that_a_page_mentions_exist(page):
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    code = " ".join(re.findall(r"`([^`\n]+)`", text))
+    names = set(re.findall(r"\bpg(?:\.[A-Za-z_]\w*)+", code))
+    missing = {name for name in names if not exists(name)}
+    assert missing == names & ABSENT
+
+
+def exists(name):
+    """Whether `pg.a.b` can be looked up."""
+    import polygrad  # not above: the child processes of short pages do without
+
+    found = polygrad
+    try:
+        for part in name.split(".")[1:]:
+            found = getattr(found, part)
+    except (AttributeError, ImportError):
+        return False
+    return True
 
 
 def anchors_of(page):
@@ -228,6 +272,13 @@ def test_a_block_that_is_not_run_says_why(tmp_path):
 def test_an_unknown_fence_is_refused(tmp_path):
     assert "a fence must say" in fails(tmp_path, "```py\n1\n```\n")
     assert "means nothing" in fails(tmp_path, "```python skip\n1\n```\n")
+
+
+def test_what_a_block_prints_is_compared(tmp_path):
+    text = "```python\nprint('a 1')\nprint('b 2')\n```\n\nprints\n\n```text prints\na {}\n```\n"
+    assert not fails(tmp_path, text.format(1))
+    assert "printed was 'a 1', not 'a 3'" in fails(tmp_path, text.format(3))
+    assert "nothing of this was printed" in fails(tmp_path, text.replace("a {}", "c 1"))
 
 
 def test_blocks_share_a_namespace_and_files_can_be_imported(tmp_path):
