@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 from polygrad import dtypes
@@ -15,7 +16,7 @@ __all__ = ["graph_dot", "show_kernels"]
 
 
 def show_kernels(name: str, device: Any = None, dtype: Any = None) -> str:
-    """Which function serves an operation, for every device and floating dtype present; also printed.
+    """Which function serves an operation, for each device and floating dtype present; also printed.
 
     Parameters
     ----------
@@ -41,10 +42,12 @@ def show_kernels(name: str, device: Any = None, dtype: Any = None) -> str:
     multiply  cpu  float32  forward _operator.mul
     """
     if name not in PRIMITIVES:
-        close = sorted(n for n in PRIMITIVES if name.split("_")[0] in n)
+        close, word = difflib.get_close_matches(name, PRIMITIVES), name.partition("_")[0]
+        close += sorted(n for n in PRIMITIVES if word in n and n not in close)
+        hint = "did you mean: " + ", ".join(close[:8])
         raise InvalidArgumentError(
             f"there is no primitive {name!r}", "show_kernels, argument name",
-            "did you mean: " + ", ".join(close or sorted(PRIMITIVES)),
+            hint if close else "polygrad.primitive.PRIMITIVES has all names",
         )  # fmt: skip
     places = devices() if device is None else [find_device(device)]
     wanted = [d for d in dtypes.ALL if dtypes.kind_of(d) >= dtypes.REAL]
