@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -83,6 +84,7 @@ _catalogue: dict[str, Entry] = {}
 _loaded: dict[str, Backend] = {}
 _by_type: dict[type, Backend] = {}
 _scanned: list[bool] = []
+_loading = threading.RLock()
 _default: ContextVar[Device | None] = ContextVar("polygrad.default_device", default=None)
 _process_default: list[Device] = []
 
@@ -104,9 +106,13 @@ def _scan_entry_points() -> None:
 
     A plugin that cannot be imported is listed with the name of its entry point as kind of device.
     """
-    if _scanned:
-        return
-    _scanned.append(True)
+    with _loading:
+        if not _scanned:
+            _scanned.append(True)
+            _scan()
+
+
+def _scan() -> None:
     for point in metadata.entry_points(group=ENTRY_POINTS):
         if point.name in _catalogue:
             continue
@@ -139,6 +145,12 @@ def load(name: str) -> Backend:
     """
     if name in _loaded:
         return _loaded[name]
+    with _loading:
+        return _loaded[name] if name in _loaded else _load(name)
+
+
+def _load(name: str) -> Backend:
+    """`load`, for one thread at a time: two instances would make two of every Kernels."""
     if name not in _catalogue:
         _scan_entry_points()
     if name not in _catalogue:
@@ -267,7 +279,8 @@ def kernels_for(device: Device, dtype: dtypes.Dtype, where: str = "") -> Kernels
 
 def default_integer(device: Device) -> dtypes.Dtype:
     """The dtype of integers without one: int64, and int32 on the few devices that have no int64."""
-    return dtypes.int64 if find_backend(device.kind).supports(dtypes.int64, device) else dtypes.int32
+    wide = find_backend(device.kind).supports(dtypes.int64, device)
+    return dtypes.int64 if wide else dtypes.int32
 
 
 def find_kernels(device: str, dtype: str) -> Kernels:

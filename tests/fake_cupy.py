@@ -1,8 +1,8 @@
 """A stand-in for CuPy over NumPy, so that the plugin's own logic runs where there is no GPU.
 
-It has two devices, and the habits of CuPy that the plugin is there to make good: work happens on the
-current device and, here, refuses arrays of the other; a write to equal places keeps any of the values (here
-the first); atomic addition knows few dtypes; `device=` is ignored.
+It has two devices, and the habits of CuPy that the plugin is there to make good: work happens on
+the current device and, here, refuses arrays of the other; a write to equal places keeps any of the
+values (here the first); atomic addition knows few dtypes; `device=` is ignored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def plain(v):
     if isinstance(v, (tuple, list)):
         return type(v)(map(plain, v))
     if isinstance(v, FakeArray):
-        assert v.where == CURRENT[0], f"an array of device {v.where}; device {CURRENT[0]} is current"
+        assert v.where == CURRENT[0], f"array of device {v.where}, current is {CURRENT[0]}"
         return np.ndarray.view(v, np.ndarray)
     return v
 
@@ -63,7 +63,9 @@ def on_current(function):
 
 class FakeArray(np.ndarray):
     data = property(lambda self: SimpleNamespace(device_id=self.where))
-    get = lambda self: np.array(plain(self), order="C")  # noqa: E731
+
+    def get(self):
+        return np.array(plain(self), order="C")
 
     def __array_finalize__(self, source):
         self.where = getattr(source, "where", CURRENT[0])
@@ -116,9 +118,13 @@ class Library(ModuleType):
         return on_current(getattr(np, name))
 
 
+def array(x, order="K"):
+    """A copy on the current device, of an array of any device."""
+    return fake(np.array(np.ndarray.view(np.asanyarray(x), np.ndarray), order=order))
+
+
 def modules():
     """What to put into sys.modules."""
-    array = lambda x, order="K": fake(np.array(np.ndarray.view(np.asanyarray(x), np.ndarray), order=order))  # noqa: E731
     runtime = SimpleNamespace(
         is_hip=False, getDeviceCount=lambda: 2, getDevice=lambda: CURRENT[0],
         CUDARuntimeError=RuntimeError,

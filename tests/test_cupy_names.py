@@ -1,7 +1,7 @@
 """Without a GPU CuPy can be imported but not run: every name the plugin takes from it is looked up.
 
-The names are found in the plugin's own text, so that the list cannot go stale: each attribute of CuPy's
-modules, classes and arrays must exist, and each call must fit its signature.
+The names are found in the plugin's own text, so that the list cannot go stale: each attribute of
+CuPy's modules, classes and arrays must exist, and each call must fit its signature.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Checker(ast.NodeVisitor):
         self.modules, self.faults, self.names = modules, [], set()
         cupy = modules["cupy"]
         self.array = Instance(cupy.ndarray)
-        self.made = {"data": Instance(cupy.cuda.MemoryPointer), "real": self.array, "imag": self.array}
+        memory = Instance(cupy.cuda.MemoryPointer)
+        self.made = {"data": memory, "real": self.array, "imag": self.array}
 
     def value(self, node):
         """What `node` stands for: an object of CuPy, an Instance, or None if it is not CuPy's."""
@@ -148,9 +149,9 @@ def test_a_planted_fault_is_found(modules, right, wrong, named):
 
 
 def test_the_namespace_has_every_standard_name(modules):
-    from polygrad.backends.cupy_backend import _XP
-
     import array_api_strict
+
+    from polygrad.backends.cupy_backend import _XP
 
     names = {n for n in array_api_strict.__all__ if "strict" not in n.lower()} - {"Device"}
     assert not {n for n in names if not n.startswith("_") and not hasattr(_XP, n)}

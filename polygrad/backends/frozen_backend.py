@@ -6,7 +6,6 @@ until polygrad keeps it. So kernels may write to arrays of their own, and to no 
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ def _thaw(value: Any) -> Any:
 
 
 class FrozenArray(np.ndarray[Any, Any]):
-    """A read-only array. Operations, functions and methods on it return plain arrays."""
+    """A read-only array, made by `coerce`. What is done with it gives plain arrays."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Of plain arrays."""
@@ -42,10 +41,10 @@ class FrozenArray(np.ndarray[Any, Any]):
 def _plain(name: str) -> Any:
     """The method `name` of a plain array in place of the subclass's."""
 
-    @functools.wraps(getattr(np.ndarray, name))
     def method(self: FrozenArray, *args: Any, **kwargs: Any) -> Any:
         return getattr(self.view(np.ndarray), name)(*_thaw(args), **_thaw(kwargs))
 
+    method.__name__ = method.__qualname__ = name
     return method
 
 
