@@ -129,7 +129,7 @@ def write_file(folder, name, text):
 
 def run_in_child(page, folder):
     """Run a page in a Python of its own; (exit status, what it printed)."""
-    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    paths = [str(ROOT), str(ROOT / "conformance"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     command = [sys.executable, str(Path(__file__).resolve()), str(page), str(folder)]
     done = subprocess.run(
