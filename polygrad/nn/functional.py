@@ -1,18 +1,24 @@
-"""Functions of neural networks, with PyTorch's names and arguments, and `axis=` for `dim=`."""
+"""Functions of neural networks, with PyTorch's names and arguments, and `axis=` for `dim=`.
+
+They are declared in the chapters of `polygrad.ops`, and found here by their registration.
+
+>>> import polygrad as pg
+>>> pg.nn.functional.relu(pg.tensor([-1.0, 2.0]))
+tensor([0., 2.], dtype=float32)
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from polygrad.families import OPERATIONS
+from polygrad.families import operations_of
+from polygrad.ops.elementwise import tanh
 from polygrad.ops.linear_algebra import linear
 
-__all__ = ["linear"]
+_FUNCTIONS = {name: found.function for name, found in operations_of("nn.functional").items()}
+globals().update(_FUNCTIONS)
 
-globals().update(
-    {op.function.__name__: op.function for op in OPERATIONS.values() if op.space == "nn.functional"}
-)
-globals()["tanh"] = OPERATIONS["tanh"].function
+__all__ = ["linear", "tanh", *_FUNCTIONS]  # noqa: PLE0604  the registry's names are no literals
 
 
 def __getattr__(name: str) -> Any:

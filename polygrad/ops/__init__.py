@@ -7,9 +7,9 @@ import importlib
 CHAPTERS = (
     "creation", "data_type", "elementwise", "statistical", "utility", "manipulation",
     "rearrangement", "filling", "indexing", "padding", "searching", "sorting", "sets",
-    "linear_algebra", "contraction", "special", "activation", "softmax", "normalization",
-    "similarity", "convolution", "folding", "pooling", "adaptive_pooling", "dropout", "embedding",
-    "loss", "cross_entropy",
+    "linear_algebra", "contraction", "bilinear", "special", "activation", "softmax",
+    "normalization", "similarity", "convolution", "folding", "pooling", "adaptive_pooling",
+    "dropout", "embedding", "loss", "cross_entropy",
 )  # fmt: skip
 
 for _name in CHAPTERS:

@@ -75,7 +75,16 @@ def _pick(F: Any, mask: Any, g: Any, other: Any) -> Any:
     return g * (chosen + other * (1 - chosen))
 
 
+def _bounded_below(F: Any) -> Callable[[Any], Any]:
+    """-inf becomes the least finite number."""
+    low = F.full((), -float(F.xp.finfo(F.native_dtype).max) if F.inexact else 0.0)
+    return lambda x: F.xp.maximum(x, low)
+
+
 finite = Primitive("finite", ("x",), {"x": lambda g: g}, forward=_finite, floating=True)
+bounded_below = Primitive(
+    "bounded_below", ("x",), {"x": lambda g: g}, forward=_bounded_below, floating=True
+)
 
 
 def _written(input: Any, out: Tensor, inplace: bool) -> Tensor:
@@ -135,7 +144,7 @@ def _softsign(F: Any, x: Any) -> Any:
 
 
 def _hardswish(F: Any, x: Any) -> Any:
-    x = F.finite(x)
+    x = F.bounded_below(x)
     return x * F.xp.minimum(_positive(F, x / 6 + 0.5), F.ones(()))
 
 
@@ -147,9 +156,9 @@ _softplus_primitive = Primitive("softplus", ("x",), {"x": lambda g, F, x: g * F.
 logsigmoid = _row("logsigmoid", lambda g, F, x: g * F.sigmoid(-x), "log(sigmoid(x)), without loss.",
                   lambda F, x: -F.softplus(-x))
 silu = _row("silu", _silu_rule, "x sigmoid(x), also called swish.",
-            lambda F, x: F.finite(x) * F.sigmoid(x))
+            lambda F, x: F.bounded_below(x) * F.sigmoid(x))
 mish = _row("mish", _mish_rule, "x tanh(log(1 + e^x)).",
-            lambda F, x: F.finite(x) * F.xp.tanh(F.softplus(x)))
+            lambda F, x: F.bounded_below(x) * F.xp.tanh(F.softplus(x)))
 softsign = _row("softsign", lambda g, F, x: g / F.square(1 + F.abs(x)), "x / (1 + |x|).", _softsign)
 hardswish = _row("hardswish", _hardswish_rule, "x min(max(x + 3, 0), 6) / 6.", _hardswish)
 tanhshrink = _row("tanhshrink", lambda g, F, x: g * F.square(F.tanh(x)), "x - tanh(x).",
@@ -163,7 +172,7 @@ _SLOPE, _CUBIC, _TAIL = math.sqrt(2 / math.pi), 0.044715, 30.0
 
 def _gelu(F: Any, x: Any) -> Any:
     """x times the normal distribution function, erfc(-x / sqrt 2) / 2."""
-    return F.finite(x) * F.erfc(x * -math.sqrt(0.5)) * 0.5
+    return F.bounded_below(x) * (F.erfc(x * -math.sqrt(0.5)) * 0.5)
 
 
 def _gelu_rule(g: Any, F: Any, x: Any) -> Any:
@@ -174,7 +183,7 @@ def _gelu_rule(g: Any, F: Any, x: Any) -> Any:
 def _gelu_tanh(F: Any, x: Any) -> Any:
     """x sigmoid(2 u), which is x (1 + tanh(u)) / 2, with u = sqrt(2 / pi) (x + 0.044715 x^3)."""
     y = F.xp.minimum(F.xp.maximum(x, F.full((), -_TAIL)), F.full((), _TAIL))
-    return F.finite(x) * F.sigmoid((y * y * y * _CUBIC + y) * (2 * _SLOPE))
+    return F.bounded_below(x) * F.sigmoid((y * y * y * _CUBIC + y) * (2 * _SLOPE))
 
 
 def _gelu_tanh_rule(g: Any, F: Any, x: Any) -> Any:

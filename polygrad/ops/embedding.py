@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from polygrad.calls import describe
+from polygrad.config import no_grad
 from polygrad.dtypes import INTEGER, int64
 from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from polygrad.families import Chapter
@@ -13,9 +16,12 @@ from polygrad.ops.creation import to_place
 from polygrad.ops.elementwise import equal
 from polygrad.ops.filling import arange
 from polygrad.ops.indexing import _take_primitive as take_primitive
+from polygrad.ops.indexing import index_tensor, take
 from polygrad.ops.manipulation import expand_dims
 from polygrad.ops.searching import where
-from polygrad.tensor import Tensor, raw
+from polygrad.ops.similarity import norm
+from polygrad.primitive import CONSTANT, Primitive
+from polygrad.tensor import Tensor, new_tensor, raw
 
 _table = Chapter("embedding", "nn.functional")
 
@@ -33,13 +39,38 @@ def _bounds(indices: Tensor, where_: str) -> tuple[int, int]:
     return int(xp.min(array)), int(xp.max(array))
 
 
+def _same(F: Any, x: Any, factor: Any) -> Any:
+    """The input; only its cotangent is multiplied."""
+    del factor
+    return F.backend.copy(x)
+
+
+_scale_gradient = Primitive(
+    "scale_gradient", ("x", "factor"), {"x": lambda g, factor: g * factor, "factor": CONSTANT},
+    forward=_same, promotes=("x",),
+)  # fmt: skip
+
+
+def _renormalise(w: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale the rows that are used, and too long, to the greatest norm allowed; in place."""
+    with no_grad():
+        rows = w.kernels.backend.to_numpy(raw(indices))
+        used = index_tensor(np.unique(rows), w)
+        chosen = take(w, used, axis=0)
+        length = norm(chosen, norm_type, -1, keepdims=True)
+        w[used] = where(length > max_norm, chosen * (max_norm / (length + 1e-7)), chosen)
+
+
 @_table.public(samples=lambda s: [
     ((s.integers(2, 3, low=0, high=4), s.real(4, 2)), {}),
     ((s.integers(low=0, high=4), s.real(4, 2)), {}),
     ((s.integers(5, low=0, high=4), s.real(4, 2)), {"padding_idx": -1}),
     ((s.integers(0, low=0, high=4), s.real(4, 2)), {}),
 ])  # fmt: skip
-def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
+def embedding(
+    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+) -> Tensor:  # fmt: skip
     """Rows of a matrix.
 
     Parameters
@@ -50,6 +81,10 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Tensor
         The matrix (rows, width). Its gradient adds up what equal indices contribute.
     padding_idx
         A row whose gradient is zero; negative: counted from the end.
+    max_norm, norm_type
+        Rows in use whose norm is greater are scaled down to it first, in the weight itself.
+    scale_grad_by_freq
+        Divide what each index contributes to the gradient by how often it occurs in `input`.
 
     Returns
     -------
@@ -82,14 +117,21 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Tensor
             f"the index {low if low < 0 else high} is out of range",
             f"embedding{describe([indices, w])}", f"the weight has the rows 0 to {rows - 1}",
         )  # fmt: skip
+    if max_norm is not None:
+        _renormalise(w, indices, max_norm, norm_type)
+    out: Tensor = take_primitive.call(w, indices, axis=0)
+    if scale_grad_by_freq:
+        host = w.kernels.backend.to_numpy(raw(indices))
+        often = np.bincount(host.ravel(), minlength=rows)[host]
+        factor = w.kernels.from_numpy(1 / often[..., None])
+        out = _scale_gradient.call(out, new_tensor(factor, w.kernels))
     if padding_idx is None:
-        return take_primitive.call(w, indices, axis=0)  # type: ignore[no-any-return]
+        return out
     if not -rows <= padding_idx < rows:
         raise InvalidArgumentError(
             f"padding_idx={padding_idx} names no row", f"embedding{describe([indices, w])}",
             f"it must be from {-rows} to {rows - 1}",
         )  # fmt: skip
-    out = take_primitive.call(w, indices, axis=0)
     padding = expand_dims(indices == padding_idx % rows, axis=-1)
     return where(padding, out.detach(), out)  # type: ignore[no-any-return]
 

@@ -20,7 +20,7 @@ from polygrad.tensor import Tensor
 _table = Chapter("similarity", "nn.functional")
 
 
-def _norm(x: Tensor, p: float, axis: int, keepdims: bool) -> Tensor:
+def norm(x: Tensor, p: float, axis: int, keepdims: bool) -> Tensor:
     """The p-norm along an axis; its gradient at zero is zero."""
     if p == math.inf:
         return _max(_abs(x), axis=axis, keepdims=keepdims)
@@ -64,7 +64,7 @@ def normalize(input: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> 
     """
     x = as_tensor(input, "normalize, argument input")
     axis = normalize_axis(axis, x.ndim, "normalize")
-    return divide(x, maximum(_norm(x, p, axis, keepdims=True), eps))  # type: ignore[no-any-return]
+    return divide(x, maximum(norm(x, p, axis, keepdims=True), eps))  # type: ignore[no-any-return]
 
 
 @_table.public(samples=lambda s: [
@@ -125,7 +125,7 @@ def pairwise_distance(
     tensor([5.], dtype=float32)
     """
     a = as_tensor(x1, "pairwise_distance, argument x1")
-    return _norm(a - x2 + eps, p, -1, keepdims=keepdim)
+    return norm(a - x2 + eps, p, -1, keepdims=keepdim)
 
 
 @_table.public(samples=lambda s: [
