@@ -183,16 +183,17 @@ class Chapter:
         *,
         inputs: tuple[str, ...] = ("x", "y"),
         forward: Callable[..., Any] | None = None,
+        domain: tuple[tuple[float, float], ...] | None = None,
         weak: bool = True,
         kinds: str = "bif",
         method: bool = True,
     ) -> Callable[..., Any]:
         """An elementwise function whose result is boolean or integer, and so has no gradient."""
         p = Primitive(name, inputs, {}, forward=forward, weak=weak, elementwise=True)
+        domain = domain or (_FULL,) * len(inputs)
         return self._elementwise(
-            p, summary, domain=(_FULL,) * len(inputs), kinds=kinds, method=method,
-            differentiable=False,
-        )  # fmt: skip
+            p, summary, domain=domain, kinds=kinds, method=method, differentiable=False
+        )
 
     def constant(
         self,

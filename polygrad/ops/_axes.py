@@ -9,7 +9,7 @@ from typing import Any
 from polygrad.calls import operand
 from polygrad.config import default_complex_dtype, default_dtype
 from polygrad.dtypes import bool as bool_dtype
-from polygrad.dtypes import float32, int64
+from polygrad.dtypes import float32
 from polygrad.errors import InvalidArgumentError, InvalidTypeError, OutOfRangeError
 from polygrad.registry import default_device, default_integer, kernels_for
 from polygrad.tensor import Tensor, new_tensor
@@ -95,7 +95,7 @@ def as_tensor(x: Any, where: str) -> Tensor:
     return new_tensor(kernels.full((), found), kernels)
 
 
-# ---- reductions, in rules and forwards -------------------------------------------------------------
+# ---- reductions, in rules and forwards ---------------------------------------------------------
 def kept(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
     """`shape` with the reduced axes kept as 1."""
     if axis is None:

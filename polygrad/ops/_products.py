@@ -2,10 +2,11 @@
 
 Note [Products]
 ---------------
-The derivative of a product is the product of the other factors, which must not be formed by division: a
-factor may be 0. It is the product of those before times the product of those behind, two cumulative
-products. Their derivative is a linear recurrence r[k] = g[k] + x[k+1] r[k+1], and the derivative of a
-recurrence is a recurrence again: so products are differentiable any number of times, zeros or not.
+The derivative of a product is the product of the other factors, which must not be formed by
+division: a factor may be 0. It is the product of those before times the product of those behind,
+two cumulative products. Their derivative is a linear recurrence r[k] = g[k] + x[k+1] r[k+1], and
+the derivative of a recurrence is a recurrence again: so products are differentiable any number of
+times, zeros or not.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from polygrad.ops._axes import count, unreduce, widened
 from polygrad.primitive import Primitive
 
-# ---- products: see Note [Products] --------------------------------------------------------------
+
 def _prepend_forward(F: Any, x: Any, value: float) -> Any:
     return F.xp.concat([F.of(x).full((*x.shape[:-1], 1), value), x], axis=-1)
 
@@ -58,7 +59,7 @@ recurrence = Primitive(
     "recurrence", ("a", "b"),
     {
         "a": lambda g, F, a, out: _recurrence_adjoint(g, F, a) * F.conj(_shifted(F, out, 0.0)),
-        "b": lambda g, F, a: _recurrence_adjoint(g, F, a),
+        "b": _recurrence_adjoint,
     },
     forward=_recurrence_forward,
 )  # fmt: skip

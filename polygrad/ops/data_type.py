@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from polygrad.tensor import Tensor
 from polygrad.views import clone
 
 _table = Chapter("data_type")
-_BY_KIND = {
+_BY_KIND: dict[str, Callable[[dtypes.Dtype], bool]] = {
     "bool": lambda d: dtypes.kind_of(d) == dtypes.BOOL,
     "signed integer": lambda d: d.kind == "i",
     "unsigned integer": lambda d: d.kind == "u",
@@ -152,8 +153,8 @@ def finfo(type: Any, /) -> FloatInfo:
         largest = float(np.finfo(np.float32).max) * (2 - 2.0**-7) / (2 - 2.0**-23)
         return FloatInfo(16, 2.0**-7, largest, -largest, 2.0**-126, part)
     info: Any = np.finfo(part)
-    numbers = (float(n) for n in (info.eps, info.max, info.min, info.smallest_normal))
-    return FloatInfo(info.bits, *numbers, part)
+    eps, largest, least = float(info.eps), float(info.max), float(info.min)
+    return FloatInfo(info.bits, eps, largest, least, float(info.smallest_normal), part)
 
 
 @_table.public(differentiable=False)
@@ -207,10 +208,11 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     if isinstance(kind, str):
         if kind not in _BY_KIND:
             raise InvalidArgumentError(
-                f"there is no kind {kind!r}", "isdtype, argument kind", "kinds: " + ", ".join(_BY_KIND)
-            )
+                f"there is no kind {kind!r}", "isdtype, argument kind",
+                "kinds: " + ", ".join(_BY_KIND),
+            )  # fmt: skip
         return _BY_KIND[kind](dtype)
-    return dtype == dtypes.canonical(kind)
+    return bool(dtype == dtypes.canonical(kind))
 
 
 @_table.public(differentiable=False)

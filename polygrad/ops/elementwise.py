@@ -2,14 +2,16 @@
 
 Note [Strong zeros]
 -------------------
-A zero cotangent gives a zero gradient, even where the local derivative is infinite or NaN: what was not
-used cannot matter. Rules whose derivative can be non-finite multiply with `strong_multiply(g, d)` and divide
-with `strong_divide(g, d)`, whose result is 0 where g is 0. That makes `where(x > 0, sqrt(x), x)` right at 0.
+A zero cotangent gives a zero gradient, even where the local derivative is infinite or NaN: what
+was not used cannot matter. Rules whose derivative can be non-finite multiply with
+`strong_multiply(g, d)` and divide with `strong_divide(g, d)`, whose result is 0 where g is 0. That
+makes `where(x > 0, sqrt(x), x)` right at 0.
 
 Note [Kinks]
 ------------
-Where a function has a kink the gradient is a subgradient that shares: abs has 0 at 0, equal operands of
-maximum and minimum get half each (so that maximum(x, x) has derivative 1), clip has 1 on its bounds.
+Where a function has a kink the gradient is a subgradient that shares: abs has 0 at 0, equal
+operands of maximum and minimum get half each (so that maximum(x, x) has derivative 1), clip has 1
+on its bounds.
 """
 
 from __future__ import annotations
@@ -145,9 +147,7 @@ atanh = unary("atanh", lambda g, F, x: F.strong_divide(g, F.conj((1 - x) * (1 + 
               "The inverse hyperbolic tangent.", floating=True, domain=_UNIT)
 # fmt: on
 
-# ---- functions whose derivative is zero wherever it exists ----------------------------------------
-
-
+# ---- functions whose derivative is zero wherever it exists --------------------------------------
 def _whole(name: str) -> Callable[..., Any]:
     """A rounding function of the library; integers are rounded already."""
 
@@ -208,11 +208,11 @@ bitwise_xor = comparison("bitwise_xor", "x ^ y.", kinds="bi", forward=operator.x
 bitwise_invert = comparison("bitwise_invert", "~x.", inputs=("x",), kinds="bi",
                             forward=operator.invert)
 bitwise_left_shift = comparison("bitwise_left_shift", "x << y.", kinds="i",
-                                forward=operator.lshift)
+                                forward=operator.lshift, domain=(_ANY, _POSITIVE))
 bitwise_right_shift = comparison("bitwise_right_shift", "x >> y.", kinds="i",
-                                 forward=operator.rshift)
+                                 forward=operator.rshift, domain=(_ANY, _POSITIVE))
 
-# ---- quotients and roots: see Note [Strong zeros] -------------------------------------------------
+# ---- quotients and roots: see Note [Strong zeros] -----------------------------------------------
 divide = binary(
     "divide",
     lambda g, F, y: F.strong_divide(g, _bar(F, y)),
@@ -309,8 +309,9 @@ def _sign_rule(g: Any, F: Any, x: Any, out: Any) -> Any:
 
 
 abs = unary(
-    "abs", lambda g, F, x: g * F.sign(x), "The absolute value, real also for complex x.", kinds="ifc"
-)
+    "abs", lambda g, F, x: g * F.sign(x), "The absolute value, real also for complex x.",
+    kinds="ifc",
+)  # fmt: skip
 sign = unary("sign", _sign_rule, "x / |x|, and 0 at 0.", kinds="ifc")
 copysign = binary(
     "copysign",
@@ -318,17 +319,8 @@ copysign = binary(
     CONSTANT, "|x| with the sign of y.", floating=True, kinds="f",
 )  # fmt: skip
 nextafter = binary(
-    "nextafter", lambda g: g, CONSTANT, "The next number after x towards y.", floating=True, kinds="f"
-)
-
-_clip = Primitive(
-    "clip", ("x", "min", "max"),
-    {
-        "x": lambda g, F, x, min, max: _clip_inside(g, F, x, min, max),
-        "min": lambda g, F, x, min, max: _clip_min(g, F, x, min, max),
-        "max": lambda g, F, x, min, max: _clip_max(g, F, x, min, max),
-    },
-    forward=lambda F, x, min, max: F.xp.clip(x, min, max), weak=True, elementwise=True,
+    "nextafter", lambda g: g, CONSTANT, "The next number after x towards y.", floating=True,
+    kinds="f",
 )  # fmt: skip
 
 
@@ -348,6 +340,13 @@ def _clip_max(g: Any, F: Any, x: Any, min: Any, max: Any) -> Any:
     if min is not None:
         above = above | (min > max)
     return F.where(above, g, 0)
+
+
+_clip = Primitive(
+    "clip", ("x", "min", "max"),
+    {"x": _clip_inside, "min": _clip_min, "max": _clip_max},
+    forward=lambda F, x, min, max: F.xp.clip(x, min, max), weak=True, elementwise=True,
+)  # fmt: skip
 
 
 @_table.public(
@@ -436,10 +435,12 @@ def imag(x: Any, /) -> Tensor:
     tensor([2.], dtype=float32)
     """
     x = as_tensor(x, "imag, argument x")
-    return _imag.view(x) if x.kernels.is_complex else new_tensor(x.kernels.zeros(raw(x).shape), x.kernels)
+    if x.kernels.is_complex:
+        return _imag.view(x)
+    return new_tensor(x.kernels.zeros(raw(x).shape), x.kernels)
 
 
-# ---- functions of two numbers that are hard at special points ---------------------------------------
+# ---- functions of two numbers that are hard at special points -----------------------------------
 def _radius(F: Any, x: Any, y: Any) -> Any:
     """hypot(x, y), infinite at the origin, so that division by it gives 0 there."""
     r = F.hypot(x, y)
@@ -458,11 +459,15 @@ def _atan2_y(g: Any, F: Any, x: Any, y: Any) -> Any:
     return -F.strong_multiply(g / r, x / r)
 
 
-def _hypot_part(g: Any, F: Any, x: Any, out: Any) -> Any:
+def _hypot_x(g: Any, F: Any, x: Any, out: Any) -> Any:
     """x / out; 0 at the origin; the sign of x where x is infinite."""
     infinite = F.isinf(out)
     share = F.strong_divide(F.where(infinite, 0, x), out)
     return g * F.where(infinite & F.isinf(x), F.sign(x), share)
+
+
+def _hypot_y(g: Any, F: Any, y: Any, out: Any) -> Any:
+    return _hypot_x(g, F, y, out)
 
 
 def _log_weight(g: Any, F: Any, x: Any, y: Any, out: Any) -> Any:
@@ -477,7 +482,7 @@ atan2 = binary(
     kinds="f", domain=(_POSITIVE, _ANY),
 )  # fmt: skip
 hypot = binary(
-    "hypot", _hypot_part, lambda g, F, y, out: _hypot_part(g, F, y, out),
+    "hypot", _hypot_x, _hypot_y,
     "sqrt(x * x + y * y) without overflow.", floating=True, kinds="f",
 )  # fmt: skip
 logaddexp = binary(

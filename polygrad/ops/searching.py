@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from polygrad.calls import describe
-from polygrad.dtypes import BOOL, INTEGER, int32, int64
+from polygrad.dtypes import BOOL, INTEGER
 from polygrad.errors import DtypeError, InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor, count, normalize_axes, normalize_axis
 from polygrad.primitive import CONSTANT, Primitive
+from polygrad.registry import default_integer
 from polygrad.tensor import Tensor, new_tensor, raw
 
 _table = Chapter("searching")
@@ -144,7 +145,7 @@ def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Ten
 
 # ---- zeros --------------------------------------------------------------------------------------
 def _count_nonzero_forward(F: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    wide = F.with_dtype(int64 if F.backend.supports(int64, F.device) else int32)
+    wide = F.with_dtype(default_integer(F.device))
     true = x if F.kind == BOOL else x != 0
     return wide.sum(wide.cast(true), axis=axis, keepdims=keepdims)
 
@@ -215,7 +216,7 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     return tuple(new_tensor(i, k.of(i)) for i in k.nonzero(raw(x)))
 
 
-# ---- sorted sequences -----------------------------------------------------------------------------
+# ---- sorted sequences ---------------------------------------------------------------------------
 _searchsorted = Primitive(
     "searchsorted", ("x1", "x2"), {}, keywords={"side": "left"},
     forward=lambda F, x1, x2, side: F.xp.searchsorted(x1, x2, side=side),

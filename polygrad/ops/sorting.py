@@ -27,7 +27,7 @@ def _sort_forward(F: Any, x: Any, axis: int, descending: bool, stable: bool) -> 
 
 
 def _argsort_forward(F: Any, x: Any, axis: int, descending: bool, stable: bool) -> Any:
-    """Descending: the order of the reversed array, reversed, so that equal elements stay in order."""
+    """Descending: the order of the reversed array, reversed: equal elements stay in order."""
     if not descending:
         return F.xp.argsort(x, axis=axis, stable=stable)
     order = F.xp.argsort(_flip(x, axis), axis=axis, stable=stable)
@@ -71,8 +71,9 @@ def _apply(p: Primitive, x: Any, axis: int, descending: bool, stable: bool) -> T
         raise ShapeError("a 0-d tensor cannot be sorted", f"{p.name}{describe([x])}", "reshape it")
     if x.kernels.is_complex:
         raise DtypeError(
-            "complex numbers have no order", f"{p.name}{describe([x])}", "sort by pg.argsort(pg.abs(x))"
-        )
+            "complex numbers have no order", f"{p.name}{describe([x])}",
+            "sort by pg.argsort(pg.abs(x))",
+        )  # fmt: skip
     place = normalize_axis(axis, x.ndim, p.name)
     number = to_place(x, uint8) if x.kernels.kind == BOOL else x
     out: Tensor = p.call(number, axis=place, descending=bool(descending), stable=bool(stable))

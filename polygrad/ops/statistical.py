@@ -1,7 +1,7 @@
 """Statistical functions of the array API standard, and logsumexp.
 
-A reduction is a primitive over a tuple of axes; the public function normalises the axes and decides the dtype.
-float16 is summed in float32. Reducing over no axis (`axis=()`) is the identity.
+A reduction is a primitive over a tuple of axes; the public function normalises the axes and decides
+the dtype. float16 is summed in float32. Reducing over no axis (`axis=()`) is the identity.
 """
 
 from __future__ import annotations
@@ -166,15 +166,15 @@ def _reduce(p: Primitive, x: Any, axis: Any, keepdims: bool, **keywords: Any) ->
 
 def _summed(x: Any, dtype: Any, where: str) -> Tensor:
     """x in the dtype that it is summed in: the one given, int64 or uint64 for smaller integers."""
-    x = as_tensor(x, f"{where}, argument x")
+    t = as_tensor(x, f"{where}, argument x")
     if dtype is not None:
-        return to_place(x, dtype)
-    if x.kernels.inexact or x.dtype.itemsize == 8:
-        return x
+        return to_place(t, dtype)
+    if t.kernels.inexact or t.dtype.itemsize == 8:
+        return t
     wide, narrow = (
-        (dtypes.uint64, dtypes.uint32) if x.dtype.kind == "u" else (dtypes.int64, dtypes.int32)
+        (dtypes.uint64, dtypes.uint32) if t.dtype.kind == "u" else (dtypes.int64, dtypes.int32)
     )
-    return to_place(x, wide if x.kernels.backend.supports(wide, x.device) else narrow)
+    return to_place(t, wide if t.kernels.backend.supports(wide, t.device) else narrow)
 
 
 def _extremum(p: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
@@ -293,7 +293,8 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 @_table.public(samples=_samples_correction, kinds="ifc", method=True)
 def var(
-    x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False, ddof: Any = None
+    x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False,
+    ddof: float | None = None,
 ) -> Tensor:
     """The variance, sum(|x - mean|^2) / (N - correction); other parameters as of `sum`.
 
@@ -324,7 +325,8 @@ def var(
 
 @_table.public(samples=_samples_correction, kinds="ifc", method=True)
 def std(
-    x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False, ddof: Any = None
+    x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False,
+    ddof: float | None = None,
 ) -> Tensor:
     """The standard deviation, the root of the variance; parameters as of `var`.
 
@@ -473,7 +475,7 @@ def cumulative_sum(
 def cumulative_prod(
     x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
-    """The products of the first 1, 2, 3 … elements along an axis; parameters as of `cumulative_sum`.
+    """The products of the first 1, 2, 3 … elements along an axis; rest as of `cumulative_sum`.
 
     Examples
     --------

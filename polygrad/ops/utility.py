@@ -147,4 +147,4 @@ def diff(
     minus = PRIMITIVES["not_equal" if x.kernels.kind == BOOL else "subtract"].call
     for _ in range(min(n, x.shape[place])):
         x = minus(getitem.call(x, key=behind), getitem.call(x, key=before))
-    return x
+    return x  # type: ignore[no-any-return]
