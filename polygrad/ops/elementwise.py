@@ -441,28 +441,24 @@ def imag(x: Any, /) -> Tensor:
 
 
 # ---- functions of two numbers that are hard at special points -----------------------------------
-def _radius(F: Any, x: Any, y: Any) -> Any:
-    """hypot(x, y), infinite at the origin, so that division by it gives 0 there."""
-    r = F.hypot(x, y)
-    return F.where(r == 0, _INF, r)
+def _over_square(g: Any, F: Any, part: Any, r: Any) -> Any:
+    """g part / r^2 without squaring; 0 at the origin and at infinity."""
+    r = F.where(r == 0, _INF, r)
+    return g * (F.where(r == _INF, 0, part) / r) / r
 
 
 def _atan2_x(g: Any, F: Any, x: Any, y: Any) -> Any:
-    """y / r^2 without squaring; 0 at the origin and at infinity."""
-    r = _radius(F, x, y)
-    return F.strong_multiply(g / r, y / r)
+    return _over_square(g, F, y, F.hypot(x, y))
 
 
 def _atan2_y(g: Any, F: Any, x: Any, y: Any) -> Any:
-    """-x / r^2 without squaring; 0 at the origin and at infinity."""
-    r = _radius(F, x, y)
-    return -F.strong_multiply(g / r, x / r)
+    return _over_square(-g, F, x, F.hypot(x, y))
 
 
 def _hypot_x(g: Any, F: Any, x: Any, out: Any) -> Any:
     """x / out; 0 at the origin; the sign of x where x is infinite."""
     infinite = F.isinf(out)
-    share = F.strong_divide(F.where(infinite, 0, x), out)
+    share = F.where(infinite, 0, x) / F.where(out == 0, _INF, out)
     return g * F.where(infinite & F.isinf(x), F.sign(x), share)
 
 
@@ -470,11 +466,15 @@ def _hypot_y(g: Any, F: Any, y: Any, out: Any) -> Any:
     return _hypot_x(g, F, y, out)
 
 
-def _log_weight(g: Any, F: Any, x: Any, y: Any, out: Any) -> Any:
-    """exp(x - out); infinities that meet share, a greater one takes all."""
-    same = F.isinf(out) & (x == out)
-    d = F.where(same, 0, x) - F.where(same, 0, out)
-    return g * F.exp(F.where(same & (x == y), -math.log(2), d))
+def _logaddexp_x(g: Any, F: Any, x: Any, y: Any) -> Any:
+    """The logistic function of x - y; infinities that meet share, a greater one takes all."""
+    tie = F.isinf(x) & (x == y)
+    d = F.where(tie, 0, y) - F.where(tie, 0, x)
+    return g * F.exp(-F.logaddexp(d, 0.0))
+
+
+def _logaddexp_y(g: Any, F: Any, x: Any, y: Any) -> Any:
+    return _logaddexp_x(g, F, y, x)
 
 
 atan2 = binary(
@@ -486,6 +486,6 @@ hypot = binary(
     "sqrt(x * x + y * y) without overflow.", floating=True, kinds="f",
 )  # fmt: skip
 logaddexp = binary(
-    "logaddexp", _log_weight, lambda g, F, x, y, out: _log_weight(g, F, y, x, out),
-    "log(exp(x) + exp(y)) without overflow.", floating=True, kinds="f",
+    "logaddexp", _logaddexp_x, _logaddexp_y, "log(exp(x) + exp(y)) without overflow.",
+    floating=True, kinds="f",
 )  # fmt: skip
