@@ -1,7 +1,7 @@
 """Sums of products over named axes: `einsum`, and `tensordot`, `vecdot`, `outer`, which it serves.
 
-One primitive does it: `einsum` of two tensors or more, no letter twice in a term. Its derivative is an
-`einsum` again.
+One primitive does it: `einsum` of two tensors or more, no letter twice in a term. Its derivative is
+an `einsum` again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _summed(F: Any, x: Any, term: str, kept: set[str]) -> tuple[Any, str]:
 
 
 def _product(F: Any, x: Any, a: str, y: Any, b: str, kept: set[str]) -> tuple[Any, str]:
-    """Two terms as one: a product of stacks of matrices, or elementwise if there is nothing to sum."""
+    """Two terms as one: a product of stacks of matrices; elementwise if nothing is summed."""
     x, a = _summed(F, x, a, kept | set(b))
     y, b = _summed(F, y, b, kept | set(a))
     stack = "".join(c for c in a if c in b and c in kept)
@@ -66,8 +66,9 @@ def _product(F: Any, x: Any, a: str, y: Any, b: str, kept: set[str]) -> tuple[An
     sizes = dict(zip(a + b, (*x.shape, *y.shape), strict=True))
     lengths = [tuple(sizes[c] for c in group) for group in (stack, rows, columns, inner)]
     if not inner:
-        x = _merged(F, _ordered(F, x, a, stack + rows), (*lengths[0], *lengths[1], *(1,) * len(columns)))
-        y = _merged(F, _ordered(F, y, b, stack + columns), (*lengths[0], *(1,) * len(rows), *lengths[2]))
+        x, y = _ordered(F, x, a, stack + rows), _ordered(F, y, b, stack + columns)
+        x = _merged(F, x, (*lengths[0], *lengths[1], *(1,) * len(columns)))
+        y = _merged(F, y, (*lengths[0], *(1,) * len(rows), *lengths[2]))
         return x * y, stack + rows + columns
     m, n, k = map(size_of, lengths[1:])
     x = _merged(F, _ordered(F, x, a, stack + rows + inner), (*lengths[0], m, k))
@@ -136,11 +137,13 @@ def _parse(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
     terms = left.split(",")
     if set(text) - set(LETTERS + ".,->") or any(t.count(".") > 1 for t in (*terms, output)):
         raise InvalidArgumentError(
-            f"{subscripts!r} are no subscripts", _where(tensors), 'write letters, as in "ij,jk->ik" or "...i->..."'
-        )
+            f"{subscripts!r} are no subscripts", _where(tensors),
+            'write letters, as in "ij,jk->ik" or "...i->..."',
+        )  # fmt: skip
     if len(terms) != len(shapes):
         raise InvalidArgumentError(
-            f"{len(terms)} terms for {len(shapes)} tensors", f"{_where(tensors)}, subscripts {subscripts!r}",
+            f"{len(terms)} terms for {len(shapes)} tensors",
+            f"{_where(tensors)}, subscripts {subscripts!r}",
             "write one term for each tensor, separated by commas",
         )  # fmt: skip
     free = [c for c in LETTERS if c not in text]
@@ -159,7 +162,8 @@ def _parse(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
     output = output.replace(".", common)
     if len(set(output)) != len(output) or set(output) - set(used):
         raise InvalidArgumentError(
-            "a letter of the output is there twice, or in no term", f"{_where(tensors)}, subscripts {subscripts!r}",
+            "a letter of the output is there twice, or in no term",
+            f"{_where(tensors)}, subscripts {subscripts!r}",
             "the output takes letters of the terms, each once",
         )  # fmt: skip
     return terms, output
@@ -174,8 +178,9 @@ def _diagonal(x: Tensor, term: str) -> tuple[Tensor, str]:
         n, m = x.shape[p], x.shape[q]
         if n != m:
             raise ShapeError(
-                f"{letter!r} stands for axes of lengths {n} and {m}", _where([x]), "a diagonal needs equal axes"
-            )
+                f"{letter!r} stands for axes of lengths {n} and {m}", _where([x]),
+                "a diagonal needs equal axes",
+            )  # fmt: skip
         rest = [i for i in range(x.ndim) if i not in (p, q)]
         places = np.arange(n)
         x = getitem_tensor(permute_dims.view(x, axes=(p, q, *rest)), (places, places))
@@ -203,10 +208,12 @@ def _stretched(tensors: list[Tensor], terms: list[str], name: str) -> None:
 
 
 @_table.public(samples=lambda s: [
-    (("ij,jk->ik", s.real(2, 3), s.real(3, 4)), {}), (("ij,kj", s.complex(2, 3), s.complex(4, 3)), {}),
+    (("ij,jk->ik", s.real(2, 3), s.real(3, 4)), {}),
+    (("ij,kj", s.complex(2, 3), s.complex(4, 3)), {}),
     (("...ij,...j->...i", s.real(5, 2, 3), s.real(3)), {}), (("iij->j", s.real(3, 3, 2)), {}),
     (("i,i,ij->", s.real(3), s.real(3), s.real(3, 2)), {}), (("ij->ji", s.real(2, 3)), {}),
-    (("ii,jj->ij", s.real(2, 2), s.real(3, 3)), {}), (("bij,bjk,bk->bi", s.real(2, 3, 4), s.real(2, 4, 2), s.real(1, 2)), {}),
+    (("ii,jj->ij", s.real(2, 2), s.real(3, 3)), {}),
+    (("bij,bjk,bk->bi", s.real(2, 3, 4), s.real(2, 4, 2), s.real(1, 2)), {}),
     (("ij,ij->ij", s.real(2, 3), s.real(1, 3)), {}), ((",i->i", s.real(), s.real(2)), {}),
 ], kinds="ifc")  # fmt: skip
 def einsum(subscripts: str, /, *operands: Any) -> Tensor:
@@ -215,10 +222,10 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor:
     Parameters
     ----------
     subscripts
-        One term of letters for each tensor, a letter for each axis, then optionally "->" and the letters
-        of the result. What the result lacks is summed over. Without "->" the result has the letters
-        that come once, in alphabetical order. A letter twice in one term takes the diagonal; "..." stands
-        for axes that broadcast.
+        One term of letters for each tensor, a letter for each axis, then optionally "->" and the
+        letters of the result. What the result lacks is summed over. Without "->" the result has
+        the letters that come once, in alphabetical order. A letter twice in one term takes the
+        diagonal; "..." stands for axes that broadcast.
     *operands
         Numeric tensors.
 
@@ -248,7 +255,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor:
         tensors[k], terms[k] = _diagonal(tensors[k], term)
     _stretched(tensors, terms, "einsum")
     if len(tensors) > 1:
-        return einsum_primitive.call(tensors, subscripts=f"{','.join(terms)}->{output}")  # type: ignore[no-any-return]
+        return _call(tensors, terms, output)
     x, term = tensors[0], terms[0]
     axes = tuple(i for i, c in enumerate(term) if c not in output)
     if axes:
@@ -257,10 +264,11 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor:
     return permute_dims.view(x, axes=tuple(map(term.index, output)))
 
 
-# ---- what einsum serves ---------------------------------------------------------------------------
+# ---- what einsum serves -------------------------------------------------------------------------
 @_table.public(samples=lambda s: [
     ((s.real(2, 3, 4), s.real(3, 4, 2)), {}), ((s.complex(2, 3), s.complex(3, 2)), {"axes": 1}),
-    ((s.real(2), s.real(3)), {"axes": 0}), ((s.real(2, 3, 4), s.real(4, 5, 2)), {"axes": ((0, -1), (2, 0))}),
+    ((s.real(2), s.real(3)), {"axes": 0}),
+    ((s.real(2, 3, 4), s.real(4, 5, 2)), {"axes": ((0, -1), (2, 0))}),
 ], kinds="ifc", method=False)  # fmt: skip
 def tensordot(
     x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
@@ -291,20 +299,20 @@ def tensordot(
     (2, 4)
     """
     x, y = as_tensor(x1, "tensordot, argument x1"), as_tensor(x2, "tensordot, argument x2")
-    if hasattr(axes, "__index__"):
-        n = axes.__index__()
+    if not isinstance(axes, (tuple, list)):
+        n = int(axes)
         if not 0 <= n <= min(x.ndim, y.ndim):
             raise InvalidArgumentError(
                 f"there are no {n} axes to sum over", _where([x, y], "tensordot"), "use fewer"
             )
         first, second = tuple(range(x.ndim - n, x.ndim)), tuple(range(n))
     else:
-        first = normalize_axes(tuple(axes[0]), x.ndim, "tensordot", "axes")  # type: ignore[index]
-        second = normalize_axes(tuple(axes[1]), y.ndim, "tensordot", "axes")  # type: ignore[index]
+        first = normalize_axes(tuple(axes[0]), x.ndim, "tensordot", "axes")
+        second = normalize_axes(tuple(axes[1]), y.ndim, "tensordot", "axes")
     lengths = [tuple(t.shape[a] for a in found) for t, found in ((x, first), (y, second))]
     if lengths[0] != lengths[1]:
         raise ShapeError(
-            f"the axes {first} of x1 have lengths {lengths[0]}, the axes {second} of x2 {lengths[1]}",
+            f"axes {first} of x1 have lengths {lengths[0]}, axes {second} of x2 {lengths[1]}",
             _where([x, y], "tensordot"), "sum over pairs of axes of one length",
         )  # fmt: skip
     a = LETTERS[: x.ndim]
@@ -398,4 +406,5 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
 
 
 def _call(tensors: list[Tensor], terms: list[str], output: str) -> Tensor:
-    return einsum_primitive.call(tensors, subscripts=f"{','.join(terms)}->{output}")  # type: ignore[no-any-return]
+    made: Tensor = einsum_primitive.call(tensors, subscripts=f"{','.join(terms)}->{output}")
+    return made

@@ -1,7 +1,7 @@
 """Creation functions that start from data: those of the array API standard, and `tensor`.
 
-Nested lists that hold Tensors stay on the tape. Tensors made by a rule (`zeros`, `arange`, `eye`, …)
-are in `filling`.
+Nested lists that hold Tensors stay on the tape. Tensors made by a rule (`zeros`, `arange`, …) are
+in `filling`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ DeviceLike = "str | Device | None"
 
 def _default_for(host: np.ndarray[Any, Any], device: Device) -> dtypes.Dtype:
     """The dtype of a tensor made from Python numbers."""
+    whole = default_integer(device)
     kind = dtypes.kind_of(host.dtype)
-    if kind == dtypes.INTEGER:
-        return default_integer(device)
-    return (dtypes.bool, None, default_dtype(), default_complex_dtype())[kind]  # type: ignore[return-value]
+    return (dtypes.bool, whole, default_dtype(), default_complex_dtype())[kind]
 
 
 def _host(data: Any, where: str) -> tuple[np.ndarray[Any, Any], bool]:
@@ -134,8 +133,8 @@ def asarray(
 ) -> Tensor:
     """A Tensor around `obj`, without a copy where there need be none.
 
-    A Tensor stays on the tape, also with `dtype`, `device` or `copy`; nested lists that hold Tensors are
-    stacked on it. An array of a known library is wrapped as it is, on its device.
+    A Tensor stays on the tape, also with `dtype`, `device` or `copy`; nested lists that hold
+    Tensors are stacked on it. An array of a known library is wrapped as it is, on its device.
 
     Parameters
     ----------
@@ -163,10 +162,7 @@ def asarray(
 
         made = stack([asarray(item) for item in obj])
         return to_place(made, dtype, device)
-    if isinstance(obj, Tensor):
-        made = obj
-    else:
-        made = _wrap(obj, dtype, device, copy)
+    made = obj if isinstance(obj, Tensor) else _wrap(obj, dtype, device, copy)
     moved = to_place(made, dtype, device)
     if copy is False and moved is not made:
         raise InvalidArgumentError(
@@ -224,7 +220,7 @@ _DLPACK_KINDS = {1: "cpu", 2: "cuda", 3: "cpu", 10: "rocm", 11: "rocm", 13: "cud
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A Tensor around an array of any library that speaks DLPack, without a copy where there need be none.
+    """A Tensor around an array of any library that speaks DLPack, without a copy if possible.
 
     Parameters
     ----------

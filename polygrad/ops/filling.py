@@ -1,7 +1,7 @@
 """Creation functions of the array API standard that fill a shape by a rule.
 
-They make constants, on the default device unless `device` says otherwise; what is filled from a Tensor
-(`full`, `linspace`, `meshgrid`, `tril`, `triu`) stays on the tape.
+They make constants, on the default device unless `device` says otherwise; what is filled from a
+Tensor (`full`, `linspace`, `meshgrid`, `tril`, `triu`) stays on the tape.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def _filled(k: Kernels, shape: Shape, value: Any) -> Tensor:
 
 
 # ---- one value --------------------------------------------------------------------------------
-@_table.public(differentiable=False, samples=lambda s: [(((2, 3),), {}), ((2,), {"dtype": s.dtype})])
+@_table.public(
+    differentiable=False, samples=lambda s: [(((2, 3),), {}), ((2,), {"dtype": s.dtype})]
+)
 def zeros(shape: int | Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor of zeros.
 
@@ -96,7 +98,9 @@ def zeros(shape: int | Shape, *, dtype: Any = None, device: Any = None) -> Tenso
     return _filled(_kernels(dtype, device, "zeros"), shape_tuple(shape, "zeros"), 0)
 
 
-@_table.public(differentiable=False, samples=lambda s: [(((2, 3),), {}), ((2,), {"dtype": s.dtype})])
+@_table.public(
+    differentiable=False, samples=lambda s: [(((2, 3),), {}), ((2,), {"dtype": s.dtype})]
+)
 def ones(shape: int | Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor of ones. Parameters and errors as those of `zeros`.
 
@@ -109,9 +113,11 @@ def ones(shape: int | Shape, *, dtype: Any = None, device: Any = None) -> Tensor
     return _filled(_kernels(dtype, device, "ones"), shape_tuple(shape, "ones"), 1)
 
 
-@_table.public(differentiable=False, samples=lambda s: [((0,), {}), (((0, 3),), {"dtype": s.dtype})])
+@_table.public(
+    differentiable=False, samples=lambda s: [((0,), {}), (((0, 3),), {"dtype": s.dtype})]
+)
 def empty(shape: int | Shape, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor whose values are whatever the memory held. Parameters and errors as those of `zeros`.
+    """A tensor whose values are whatever the memory held. Otherwise as `zeros`.
 
     Examples
     --------
@@ -123,7 +129,8 @@ def empty(shape: int | Shape, *, dtype: Any = None, device: Any = None) -> Tenso
 
 
 @_table.public(samples=lambda s: [
-    (((2, 3), s.real()), {}), (((2,), 1.5), {}), (((), s.real()), {}), ((3, s.real()), {"dtype": dtypes.complex_of(s.dtype)}),
+    (((2, 3), s.real()), {}), (((2,), 1.5), {}), (((), s.real()), {}),
+    ((3, s.real()), {"dtype": dtypes.complex_of(s.dtype)}),
 ], kinds="f")  # fmt: skip
 def full(shape: int | Shape, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor filled with one value.
@@ -153,8 +160,8 @@ def full(shape: int | Shape, fill_value: Any, *, dtype: Any = None, device: Any 
     value = asarray(fill_value) if device is None else asarray(fill_value, device=device)
     if value.ndim:
         raise ShapeError(
-            f"one value fills a tensor, not a tensor of shape {value.shape}", "full, argument fill_value",
-            "use broadcast_to to repeat several",
+            f"one value fills a tensor, not a tensor of shape {value.shape}",
+            "full, argument fill_value", "use broadcast_to to repeat several",
         )  # fmt: skip
     wanted = value.dtype if dtype is None else dtypes.canonical(dtype)
     if value.kernels.is_complex and dtypes.kind_of(wanted) < dtypes.COMPLEX:
@@ -168,8 +175,9 @@ def full(shape: int | Shape, fill_value: Any, *, dtype: Any = None, device: Any 
     return clone.call(broadcast_to(to_place(value, dtype), lengths))  # type: ignore[no-any-return]
 
 
-@_table.public(differentiable=False, samples=lambda s: [((s.real(2, 3),), {}), ((s.real(),), {"dtype": "int32"})],
-               kinds="bifc")  # fmt: skip
+@_table.public(samples=lambda s: [
+    ((s.real(2, 3),), {}), ((s.real(),), {"dtype": "int32"}),
+], kinds="bifc", differentiable=False)  # fmt: skip
 def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Zeros in the shape of `x`, with its dtype and on its device unless others are given.
 
@@ -183,8 +191,9 @@ def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     return _filled(k, shape, 0)
 
 
-@_table.public(differentiable=False, samples=lambda s: [((s.real(2, 3),), {}), ((s.real(),), {"dtype": "int32"})],
-               kinds="bifc")  # fmt: skip
+@_table.public(samples=lambda s: [
+    ((s.real(2, 3),), {}), ((s.real(),), {"dtype": "int32"}),
+], kinds="bifc", differentiable=False)  # fmt: skip
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Ones in the shape of `x`, with its dtype and on its device unless others are given.
 
@@ -198,8 +207,9 @@ def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     return _filled(k, shape, 1)
 
 
-@_table.public(differentiable=False, samples=lambda s: [((s.real(0, 3),), {}), ((s.real(0),), {"dtype": "int32"})],
-               kinds="bifc")  # fmt: skip
+@_table.public(samples=lambda s: [
+    ((s.real(0, 3),), {}), ((s.real(0),), {"dtype": "int32"}),
+], kinds="bifc", differentiable=False)  # fmt: skip
 def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor like `x` whose values are whatever the memory held.
 
@@ -214,7 +224,8 @@ def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 @_table.public(samples=lambda s: [
-    ((s.real(2, 3), s.real()), {}), ((s.real(2), 2), {}), ((s.real(2), s.real()), {"dtype": dtypes.complex_of(s.dtype)}),
+    ((s.real(2, 3), s.real()), {}), ((s.real(2), 2), {}),
+    ((s.real(2), s.real()), {"dtype": dtypes.complex_of(s.dtype)}),
 ], kinds="f")  # fmt: skip
 def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """One value in the shape of `x`, with its dtype and on its device unless others are given.
@@ -241,10 +252,12 @@ def _numbers(values: tuple[Any, ...]) -> list[Any]:
 
 
 @_table.public(differentiable=False, samples=lambda s: [
-    ((5,), {}), ((1, 6, 2), {}), ((5, 0, -2), {"dtype": s.dtype}), ((0.5, 2.0), {"step": 0.25}), ((3, 1), {}),
+    ((5,), {}), ((1, 6, 2), {}), ((5, 0, -2), {"dtype": s.dtype}), ((0.5, 2.0), {"step": 0.25}),
+    ((3, 1), {}),
 ])  # fmt: skip
 def arange(
-    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None
+    start: float, /, stop: float | None = None, step: float = 1, *,
+    dtype: Any = None, device: Any = None,
 ) -> Tensor:
     """Numbers from `start` in steps of `step`, up to `stop`, which is not reached.
 
@@ -253,7 +266,8 @@ def arange(
     start, stop, step
         Numbers; with `stop=None`, from 0 up to `start`.
     dtype
-        If not given, int64 for integers (int32 where a device has no int64), else the default floating dtype.
+        If not given, int64 for integers (int32 where a device has no int64), else the default
+        floating dtype.
     device
         The default one if not given.
 
@@ -285,7 +299,8 @@ def arange(
     ((s.real(), s.real(), 1), {}), ((1, 2, 0), {}), ((0, 10, 5), {"dtype": "int32"}),
 ], kinds="f")  # fmt: skip
 def linspace(
-    start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
+    start: Any, stop: Any, /, num: int, *,
+    dtype: Any = None, device: Any = None, endpoint: bool = True,
 ) -> Tensor:
     """`num` numbers at equal distances from `start` to `stop`.
 
@@ -317,22 +332,28 @@ def linspace(
     tensor([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     num = shape_tuple(num, "linspace, argument num")[0]
-    ends = [n.item() if isinstance(n, np.generic) else n for n in (start, stop)]
-    if not any(isinstance(n, Tensor) for n in ends):
-        host = np.linspace(*ends, num, endpoint=endpoint)
+    lead = start if isinstance(start, Tensor) else stop
+    if not isinstance(lead, Tensor):
+        host = np.linspace(np.asarray(start), np.asarray(stop), num, endpoint=endpoint)
         if dtype is None:
             dtype = default_complex_dtype() if host.dtype.kind == "c" else default_dtype()
         k = _kernels(dtype, device, "linspace")
         return new_tensor(k.from_numpy(host), k)
-    lead = next(n for n in ends if isinstance(n, Tensor))
-    a, b = (n if isinstance(n, Tensor) else full((), n, dtype=lead.dtype, device=lead.device) for n in ends)
+    a, b = (asarray(n, device=lead.device) for n in (start, stop))
+    return _between(a, b, np.linspace(0, 1, num, endpoint=endpoint), dtype, device)
+
+
+def _between(
+    a: Tensor, b: Tensor, weights: np.ndarray[Any, Any], dtype: Any, device: Any
+) -> Tensor:
+    """(1 - w) a + w b, on the tape: exact at both ends, unlike a + w (b - a)."""
     computed = dtypes.promote(a.dtype, b.dtype) if dtype is None else dtypes.canonical(dtype)
     dtype = computed if dtype is not None else None
     if dtypes.kind_of(computed) < dtypes.REAL:
         computed = default_dtype()
     a, b = to_place(a, computed, device), to_place(b, computed, device)
     k = a.kernels.with_dtype(dtypes.real_of(computed))
-    weights = np.linspace(0, 1, num, endpoint=endpoint).reshape(-1, *(1,) * max(a.ndim, b.ndim))
+    weights = weights.reshape(-1, *(1,) * max(a.ndim, b.ndim))
     up, down = (new_tensor(k.from_numpy(w), k) for w in (weights, 1 - weights))
     return to_place(a * down + b * up, dtype)
 
@@ -378,17 +399,18 @@ _triu = Primitive("triu", ("x",), {"x": lambda g, F, k: F.triu(g, k=k)}, keyword
 
 
 def _matrices(x: Any, where: str) -> Tensor:
-    x = as_tensor(x, f"{where}, argument x")
-    if x.ndim < 2:
+    found = as_tensor(x, f"{where}, argument x")
+    if found.ndim < 2:
         raise ShapeError(
-            f"a tensor of shape {x.shape} is no matrix", f"{where}{describe([x])}",
+            f"a tensor of shape {found.shape} is no matrix", f"{where}{describe([found])}",
             "pass two axes or more",
         )  # fmt: skip
-    return x
+    return found
 
 
 @_table.public(samples=lambda s: [
-    ((s.real(3, 3),), {}), ((s.complex(2, 2, 3),), {"k": 1}), ((s.real(3, 2),), {"k": -1}), ((s.real(0, 2),), {}),
+    ((s.real(3, 3),), {}), ((s.complex(2, 2, 3),), {"k": 1}), ((s.real(3, 2),), {"k": -1}),
+    ((s.real(0, 2),), {}),
 ], kinds="bifc", method=True)  # fmt: skip
 def tril(x: Any, /, *, k: int = 0) -> Tensor:
     """The part of matrices on and below a diagonal, zeros above.
@@ -416,7 +438,8 @@ def tril(x: Any, /, *, k: int = 0) -> Tensor:
 
 
 @_table.public(samples=lambda s: [
-    ((s.real(3, 3),), {}), ((s.complex(2, 2, 3),), {"k": 1}), ((s.real(3, 2),), {"k": -1}), ((s.real(0, 2),), {}),
+    ((s.real(3, 3),), {}), ((s.complex(2, 2, 3),), {"k": 1}), ((s.real(3, 2),), {"k": -1}),
+    ((s.real(0, 2),), {}),
 ], kinds="bifc", method=True)  # fmt: skip
 def triu(x: Any, /, *, k: int = 0) -> Tensor:
     """The part of matrices on and above a diagonal, zeros below. As `tril`.
@@ -432,7 +455,8 @@ def triu(x: Any, /, *, k: int = 0) -> Tensor:
 
 
 @_table.public(samples=lambda s: [
-    ((s.real(2), s.real(3)), {}), ((s.real(2), s.real(3), s.real(1)), {"indexing": "ij"}), ((s.real(2),), {}),
+    ((s.real(2), s.real(3)), {}), ((s.real(2), s.real(3), s.real(1)), {"indexing": "ij"}),
+    ((s.real(2),), {}),
 ], kinds="bifc")  # fmt: skip
 def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinate vectors as coordinates of a grid.

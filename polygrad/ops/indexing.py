@@ -1,7 +1,7 @@
 """Indexing functions: `take` and `take_along_axis` of the array API standard, and `index_add`.
 
-Indices may be negative. One out of range is an error on every backend, also where the library would wrap
-it or read elsewhere.
+Indices may be negative. One out of range is an error on every backend, also where the library would
+wrap it or read elsewhere.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def _take_adjoint(F: Any, g: Any, indices: Any, shape: Shape, axis: int) -> Any:
 _take_primitive = Primitive(
     "take", ("x", "indices"),
     {
-        "x": lambda g, F, indices, x_shape, axis: F.take_adjoint(g, indices, shape=x_shape, axis=axis),
+        "x": lambda g, F, indices, x_shape, axis: F.take_adjoint(
+            g, indices, shape=x_shape, axis=axis
+        ),
         "indices": CONSTANT,
     },
     keywords={"axis": 0}, promotes=("x",), forward=_take,
@@ -77,7 +79,7 @@ def check_indices(indices: Tensor, length: int, where: str, x: Tensor) -> None:
     low, high = int(xp.min(array)), int(xp.max(array))
     if low < -length or high >= length:
         raise OutOfRangeError(
-            f"index {low if low < -length else high} is out of range for an axis of length {length}",
+            f"index {low if low < -length else high} is out of range: the axis has length {length}",
             f"{where}{describe([x, indices])}", f"indices go from {-length} to {length - 1}",
         )  # fmt: skip
 
@@ -103,8 +105,8 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
     Returns
     -------
     Tensor
-        Shape `x.shape[:axis] + indices.shape + x.shape[axis + 1:]`, the dtype of `x`. Its gradient adds up
-        over equal indices.
+        Shape `x.shape[:axis] + indices.shape + x.shape[axis + 1:]`, the dtype of `x`. Its gradient
+        adds up over equal indices.
 
     Raises
     ------
@@ -121,8 +123,9 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
     if axis is None:
         if x.ndim != 1:
             raise InvalidArgumentError(
-                f"axis is needed for a tensor of {x.ndim} axes", f"take{describe([x])}", "pass axis="
-            )
+                f"axis is needed for a tensor of {x.ndim} axes", f"take{describe([x])}",
+                "pass axis=",
+            )  # fmt: skip
         axis = 0
     axis = normalize_axis(axis, x.ndim, "take")
     where = as_tensor(indices, "take, argument indices")
@@ -179,8 +182,8 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     x
         Tensor of any dtype.
     indices
-        Integer tensor of the rank of `x`; the shapes broadcast against each other except along `axis`.
-        Negative indices count from the end.
+        Integer tensor of the rank of `x`; the shapes broadcast against each other except along
+        `axis`. Negative indices count from the end.
     axis
         The axis that is indexed.
 

@@ -23,8 +23,9 @@ Shape = tuple[int, ...]
 
 # ---- transposes ---------------------------------------------------------------------------------
 _matrix_transpose = ViewPrimitive(
-    "matrix_transpose", lambda F, g, x_shape: F.matrix_transpose(g), forward=operator.attrgetter("mT")
-)
+    "matrix_transpose", lambda F, g, _shape: F.matrix_transpose(g),
+    forward=operator.attrgetter("mT"),
+)  # fmt: skip
 
 
 @_table.public(samples=lambda s: [((s.real(2, 3),), {}), ((s.complex(2, 0, 3),), {})], kinds="bifc")
@@ -127,7 +128,8 @@ _matmul = Primitive(
 
 
 @_table.public(samples=lambda s: [
-    ((s.real(2, 3), s.real(3, 4)), {}), ((s.real(3), s.real(3)), {}), ((s.real(2, 3), s.real(3)), {}),
+    ((s.real(2, 3), s.real(3, 4)), {}), ((s.real(3), s.real(3)), {}),
+    ((s.real(2, 3), s.real(3)), {}),
     ((s.real(3), s.real(2, 3, 4)), {}), ((s.real(5, 2, 3), s.real(3, 4)), {}),
     ((s.real(5, 1, 2, 3), s.real(4, 3, 2)), {}), ((s.complex(2, 3), s.complex(3, 2)), {}),
     ((s.real(2, 0), s.real(0, 3)), {}),
@@ -138,8 +140,8 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     Parameters
     ----------
     x1, x2
-        Numeric tensors. The last two axes are matrices, those before broadcast; a vector is a row on the
-        left, a column on the right, and its axis of length 1 is dropped from the result.
+        Numeric tensors. The last two axes are matrices, those before broadcast; a vector is a row
+        on the left, a column on the right, and its axis of length 1 is dropped from the result.
 
     Returns
     -------
@@ -168,7 +170,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
 
 # ---- linear -------------------------------------------------------------------------------------
 def _linear(F: Any, x: Any, weight: Any, bias: Any) -> Any:
-    """One product of matrices, whatever the rank of x; the bias is added to it in place where that can be."""
+    """One product of matrices, whatever the rank of x; the bias is added in place where it can."""
     rows = x if x.ndim < 3 else _rows(F, x)
     out = F.matmul(rows, F.matrix_transpose(weight))
     if bias is not None:

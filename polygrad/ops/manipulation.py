@@ -41,11 +41,11 @@ def _squeezed(shape: Shape, axis: int | Shape) -> Shape:
 
 
 _expand_dims = ViewPrimitive(
-    "expand_dims", lambda F, g, shape, axis: F.reshape(g, shape=shape),
+    "expand_dims", lambda F, g, shape, **_axis: F.reshape(g, shape=shape),
     forward=lambda F, x, axis: F.xp.reshape(x, _expanded(x.shape, axis)), keywords={"axis": 0},
 )  # fmt: skip
 _squeeze = ViewPrimitive(
-    "squeeze", lambda F, g, shape, axis: F.reshape(g, shape=shape),
+    "squeeze", lambda F, g, shape, **_axis: F.reshape(g, shape=shape),
     forward=lambda F, x, axis: F.xp.reshape(x, _squeezed(x.shape, axis)), keywords={"axis": 0},
 )  # fmt: skip
 
@@ -153,8 +153,8 @@ def permute_dims(x: Any, /, axes: Shape) -> Tensor:
 
 
 @_table.public(samples=lambda s: [
-    ((s.real(2, 3),), {"axis": 0}), ((s.real(2, 3),), {"axis": -1}), ((s.complex(2),), {"axis": (0, 2)}),
-    ((s.real(),), {}),
+    ((s.real(2, 3),), {"axis": 0}), ((s.real(2, 3),), {"axis": -1}),
+    ((s.complex(2),), {"axis": (0, 2)}), ((s.real(),), {}),
 ], kinds="bifc", method=True)  # fmt: skip
 def expand_dims(x: Any, /, *, axis: int | Shape = 0) -> Tensor:
     """New axes of length 1.

@@ -48,7 +48,11 @@ def _pad(F: Any, x: Any, pad_width: Widths, value: Any) -> Any:
 
 _pad_primitive = Primitive(
     "pad", ("x",),
-    {"x": lambda g, F, x_shape, pad_width: F.getitem(g, key=(*_inner(pad_width, x_shape), Ellipsis))},
+    {
+        "x": lambda g, F, x_shape, pad_width: F.getitem(
+            g, key=(*_inner(pad_width, x_shape), Ellipsis)
+        )
+    },
     keywords={"pad_width": (), "value": 0}, forward=_pad,
 )  # fmt: skip
 
@@ -81,7 +85,8 @@ def read_widths(pad_width: Any, x: Tensor) -> Widths:
 
 @_table.public(samples=lambda s: [
     ((s.real(2, 3), 1), {}), ((s.real(2, 3), ((0, 0), (2, 1))), {"constant_values": 1.5}),
-    ((s.real(2, 4), ((0, 1), (3, 2))), {"mode": "reflect"}), ((s.real(2, 3), (1, 5)), {"mode": "edge"}),
+    ((s.real(2, 4), ((0, 1), (3, 2))), {"mode": "reflect"}),
+    ((s.real(2, 3), (1, 5)), {"mode": "edge"}),
     ((s.complex(3), (4, 1)), {"mode": "wrap"}), ((s.real(0), (1, 2)), {}), ((s.real(), ()), {}),
 ], kinds="bifc")  # fmt: skip
 def pad(x: Any, pad_width: Any, /, *, mode: str = "constant", constant_values: Any = 0) -> Tensor:
@@ -94,8 +99,8 @@ def pad(x: Any, pad_width: Any, /, *, mode: str = "constant", constant_values: A
     pad_width
         How much before and after: an int, a pair (before, after), or one pair for each axis.
     mode
-        What the border holds: "constant"; "reflect", the inside mirrored at the outermost elements; "edge", the
-        outermost elements; "wrap", the other end.
+        What the border holds: "constant", a number; "reflect", the inside mirrored at the outermost
+        elements; "edge", the outermost elements; "wrap", the other end.
     constant_values
         The number in the border of mode "constant".
 
@@ -119,22 +124,25 @@ def pad(x: Any, pad_width: Any, /, *, mode: str = "constant", constant_values: A
     widths = read_widths(pad_width, x) if x.ndim else ()
     if mode == "constant":
         value = constant_values.item() if hasattr(constant_values, "item") else constant_values
-        return _pad_primitive.call(x, pad_width=widths, value=value)  # type: ignore[no-any-return]
+        padded: Tensor = _pad_primitive.call(x, pad_width=widths, value=value)
+        return padded
     if mode not in _READ:
         raise InvalidArgumentError(
             f"there is no mode {mode!r}", "pad, argument mode",
             "choose one of constant, " + ", ".join(_READ),
         )  # fmt: skip
+    out: Tensor = x
     for axis, (low, high) in enumerate(widths):
         if low or high:
-            n = x.shape[axis]
+            n = out.shape[axis]
             if not n:
                 raise ShapeError(
                     f"axis {axis} is empty and has nothing to {mode}", f"pad{describe([x])}",
                     'use mode="constant"',
                 )  # fmt: skip
-            x = take(x, index_tensor(_READ[mode](np.arange(-low, n + high), n), x), axis=axis)
-    return x
+            places = index_tensor(_READ[mode](np.arange(-low, n + high), n), out)
+            out = take(out, places, axis=axis)
+    return out
 
 
 # ---- windows ----------------------------------------------------------------------------------
@@ -163,7 +171,7 @@ def _windows(F: Any, x: Any, window_shape: Shape, axis: Shape) -> Any:
 
 
 def _windows_adjoint(F: Any, g: Any, shape: Shape, window_shape: Shape, axis: Shape) -> Any:
-    """Each element of the windows added to the place it was read from: one slice for each offset."""
+    """Each element of the windows added where it was read from: one slice for each offset."""
     F = F.of(g)
     counts = g.shape[: len(shape)]
     writeable = F.backend.capabilities.writeable
@@ -190,7 +198,11 @@ _sliding_window_view = ViewPrimitive(
 )  # fmt: skip
 _windows_adjoint_primitive = Primitive(
     "sliding_window_view_adjoint", ("x",),
-    {"x": lambda g, F, window_shape, axis: F.sliding_window_view(g, window_shape=window_shape, axis=axis)},
+    {
+        "x": lambda g, F, window_shape, axis: F.sliding_window_view(
+            g, window_shape=window_shape, axis=axis
+        )
+    },
     keywords={"shape": (), "window_shape": (), "axis": ()}, forward=_windows_adjoint,
 )  # fmt: skip
 

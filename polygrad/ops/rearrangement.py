@@ -1,4 +1,4 @@
-"""Manipulation functions of the array API standard that make new tensors: joining, taking apart, reordering."""
+"""Manipulation functions of the array API standard that make new tensors: join, reorder, repeat."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def _several(arrays: Any, where: str) -> list[Tensor]:
 
 
 @_table.public(samples=lambda s: [
-    (([s.real(2, 3), s.real(1, 3)],), {}), (([s.real(2, 1), s.real(2, 0), s.real(2, 3)],), {"axis": -1}),
+    (([s.real(2, 3), s.real(1, 3)],), {}),
+    (([s.real(2, 1), s.real(2, 0), s.real(2, 3)],), {"axis": -1}),
     (([s.real(2, 2), s.real(3)],), {"axis": None}),
 ], kinds="bifc")  # fmt: skip
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
@@ -151,8 +152,9 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
 
 
 _unstack = Primitive(
-    "unstack", ("x",), {"x": lambda g, F, axis: F.stack(g, axis=axis)}, keywords={"axis": 0}, outputs=0,
-    forward=lambda F, x, axis: [x[_section(x.ndim, axis, i)] for i in range(x.shape[axis])],
+    "unstack", ("x",), {"x": lambda g, F, axis: F.stack(g, axis=axis)},
+    keywords={"axis": 0}, outputs=0,
+    forward=lambda x, axis: [x[_section(x.ndim, axis, i)] for i in range(x.shape[axis])],
 )  # fmt: skip
 
 
@@ -194,13 +196,15 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 # ---- reordering -------------------------------------------------------------------------------
-_flip = Primitive("flip", ("x",), {"x": lambda g, F, axis: F.flip(g, axis=axis)}, keywords={"axis": ()},
-                  forward=lambda F, x, axis: F.xp.flip(x, axis=axis))  # fmt: skip
+_flip = Primitive(
+    "flip", ("x",), {"x": lambda g, F, axis: F.flip(g, axis=axis)}, keywords={"axis": ()},
+    forward=lambda F, x, axis: F.xp.flip(x, axis=axis),
+)  # fmt: skip
 
 
 @_table.public(samples=lambda s: [
-    ((s.real(2, 3),), {}), ((s.complex(2, 3),), {"axis": -1}), ((s.real(2, 3, 2),), {"axis": (0, 2)}),
-    ((s.real(),), {}),
+    ((s.real(2, 3),), {}), ((s.complex(2, 3),), {"axis": -1}),
+    ((s.real(2, 3, 2),), {"axis": (0, 2)}), ((s.real(),), {}),
 ], kinds="bifc", method=True)  # fmt: skip
 def flip(x: Any, /, *, axis: int | Shape | None = None) -> Tensor:
     """The elements in reverse order along some axes.
@@ -233,15 +237,16 @@ def flip(x: Any, /, *, axis: int | Shape | None = None) -> Tensor:
 
 
 _roll = Primitive(
-    "roll", ("x",), {"x": lambda g, F, shift, axis: F.roll(g, shift=tuple(-n for n in shift), axis=axis)},
+    "roll", ("x",),
+    {"x": lambda g, F, shift, axis: F.roll(g, shift=tuple(-n for n in shift), axis=axis)},
     keywords={"shift": (), "axis": ()},
     forward=lambda F, x, shift, axis: F.xp.roll(x, shift, axis=axis),
 )  # fmt: skip
 
 
 @_table.public(samples=lambda s: [
-    ((s.real(2, 3), 1), {}), ((s.real(2, 3), -2), {"axis": 1}), ((s.complex(2, 3), (1, 5)), {"axis": (0, -1)}),
-    ((s.real(0), 1), {}),
+    ((s.real(2, 3), 1), {}), ((s.real(2, 3), -2), {"axis": 1}),
+    ((s.complex(2, 3), (1, 5)), {"axis": (0, -1)}), ((s.real(0), 1), {}),
 ], kinds="bifc")  # fmt: skip
 def roll(x: Any, /, shift: int | Shape, *, axis: int | Shape | None = None) -> Tensor:
     """The elements shifted along some axes; what leaves at the end comes in at the start.
@@ -301,7 +306,8 @@ _repeat = Primitive(
 
 @_table.public(samples=lambda s: [
     ((s.real(2, 3), 2), {}), ((s.real(2, 3), 3), {"axis": 0}), ((s.complex(2, 3), 0), {"axis": -1}),
-    ((s.real(3), s.integers(3, low=0, high=4)), {}), ((s.real(2, 3), s.integers(1, low=2, high=3)), {"axis": 1}),
+    ((s.real(3), s.integers(3, low=0, high=4)), {}),
+    ((s.real(2, 3), s.integers(1, low=2, high=3)), {"axis": 1}),
 ], kinds="bifc")  # fmt: skip
 def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
     """Each element several times in a row.
@@ -356,7 +362,7 @@ def _counts(repeats: Any, x: Tensor, axis: int) -> int | list[int]:
     if any(n < 0 for n in counts):
         raise InvalidArgumentError(f"a count is negative: {min(counts)}", where)
     if len(counts) == 1:
-        return counts[0]
+        return int(counts[0])
     if len(counts) != x.shape[axis]:
         raise ShapeError(
             f"{len(counts)} counts for an axis of length {x.shape[axis]}", where,
@@ -373,7 +379,8 @@ def _tiled(shape: Shape, repetitions: Shape) -> Shape:
 def _tile_rule(g: Any, F: Any, x_shape: Shape, repetitions: Shape) -> Any:
     padded = (1,) * (len(repetitions) - len(x_shape)) + x_shape
     g = F.reshape(g, shape=_tiled(padded, repetitions))
-    return F.reshape(F.sum(g, axis=tuple(range(0, 2 * len(padded), 2)), keepdims=False), shape=x_shape)
+    g = F.sum(g, axis=tuple(range(0, 2 * len(padded), 2)), keepdims=False)
+    return F.reshape(g, shape=x_shape)
 
 
 _tile = Primitive(
@@ -383,7 +390,8 @@ _tile = Primitive(
 
 
 @_table.public(samples=lambda s: [
-    ((s.real(2, 3), (2, 1)), {}), ((s.complex(3), (2, 2)), {}), ((s.real(2, 3), (2,)), {}), ((s.real(2), (0,)), {}),
+    ((s.real(2, 3), (2, 1)), {}), ((s.complex(3), (2, 2)), {}), ((s.real(2, 3), (2,)), {}),
+    ((s.real(2), (0,)), {}),
 ], kinds="bifc")  # fmt: skip
 def tile(x: Any, repetitions: int | Shape, /) -> Tensor:
     """Copies of `x` side by side.
