@@ -44,7 +44,9 @@ def test_defaults_of_dtype_and_device_are_followed(name, device):
 
 
 @pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "int32", pg.int8, np.float32, float])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "complex64", "int32", pg.int8, np.float32, float]
+)
 def test_a_dtype_given_is_taken(name, dtype):
     made = MAKERS[name](dtype=dtype)
     assert made.dtype == np.dtype(dtype)
@@ -70,7 +72,15 @@ def test_shapes(shape):
         assert isinstance(made.shape, tuple)
 
 
-@pytest.mark.parametrize(("shape", "error"), [(-1, InvalidArgumentError), ((2, -3), InvalidArgumentError), (1.5, InvalidTypeError), (("a",), InvalidTypeError)])
+@pytest.mark.parametrize(
+    ("shape", "error"),
+    [
+        (-1, InvalidArgumentError),
+        ((2, -3), InvalidArgumentError),
+        (1.5, InvalidTypeError),
+        (("a",), InvalidTypeError),
+    ],
+)
 def test_shapes_that_are_none(shape, error):
     for make in (pg.zeros, pg.ones, pg.empty, lambda s: pg.full(s, 1)):
         with pytest.raises(error, match="argument shape"):
@@ -79,7 +89,13 @@ def test_shapes_that_are_none(shape, error):
 
 def test_numbers_choose_their_kind(device):
     whole = default_integer(pg.zeros(0, device=device).device)
-    for data, dtype in ((1, whole), ([1, 2], whole), (True, pg.bool), ([1, 2.0], pg.float32), (1j, pg.complex64)):
+    for data, dtype in (
+        (1, whole),
+        ([1, 2], whole),
+        (True, pg.bool),
+        ([1, 2.0], pg.float32),
+        (1j, pg.complex64),
+    ):
         for make in (pg.tensor, pg.asarray):
             assert make(data, device=device).dtype == dtype
         if not isinstance(data, list):
@@ -91,7 +107,11 @@ def test_numbers_choose_their_kind(device):
 
 def test_like_follows_shape_dtype_and_device(device):
     x = pg.full((2, 1), 3, dtype=pg.int32, device=device)
-    for like, value in ((pg.zeros_like, 0), (pg.ones_like, 1), (lambda t, **k: pg.full_like(t, 7, **k), 7)):
+    for like, value in (
+        (pg.zeros_like, 0),
+        (pg.ones_like, 1),
+        (lambda t, **k: pg.full_like(t, 7, **k), 7),
+    ):
         made = like(x)
         assert (made.shape, made.dtype, made.device) == ((2, 1), pg.int32, device)
         assert_close(made, np.full((2, 1), value))
@@ -101,8 +121,24 @@ def test_like_follows_shape_dtype_and_device(device):
     assert not pg.zeros_like(pg.tensor([1.0], requires_grad=True)).requires_grad
 
 
-# ---- arange, linspace, eye ------------------------------------------------------------------------
-@pytest.mark.parametrize("args", [(5,), (0,), (-3,), (2, 5), (5, 2), (5, 2, -1), (0, 10, 3), (0.0, 1.0, 0.25), (1.5,), (0, -5, -2), (3, 3), (np.int64(4),)])
+# ---- arange, linspace, eye
+@pytest.mark.parametrize(
+    "args",
+    [
+        (5,),
+        (0,),
+        (-3,),
+        (2, 5),
+        (5, 2),
+        (5, 2, -1),
+        (0, 10, 3),
+        (0.0, 1.0, 0.25),
+        (1.5,),
+        (0, -5, -2),
+        (3, 3),
+        (np.int64(4),),
+    ],
+)
 def test_arange_agrees_with_numpy(args, device):
     want = np.arange(*args)
     got = pg.arange(*args, device=device)
@@ -126,7 +162,9 @@ def test_linspace_agrees_with_numpy(ends, num, endpoint, device):
     got = pg.linspace(*ends, num, endpoint=endpoint, device=device)
     assert got.dtype == want.dtype
     assert_close(got, want)
-    tensors = [pg.tensor(np.asarray(e, want.dtype), device=device, requires_grad=True) for e in ends]
+    tensors = [
+        pg.tensor(np.asarray(e, want.dtype), device=device, requires_grad=True) for e in ends
+    ]
     assert_close(pg.linspace(*tensors, num, endpoint=endpoint), want)
 
 
@@ -184,7 +222,7 @@ def test_meshgrid_refuses():
         pg.meshgrid(pg.ones((2, 2)))
 
 
-# ---- from data --------------------------------------------------------------------------------------
+# ---- from data --------------------------------------------------------------------------------
 def test_tensor_copies_and_asarray_wraps():
     host = np.ones(2)
     copied, wrapped = pg.tensor(host), pg.asarray(host)
@@ -227,7 +265,15 @@ def test_a_filling_tensor_stays_on_the_tape(device):
         pg.full((2,), [1, 2])
 
 
-@pytest.mark.parametrize(("data", "error"), [([[1, 2], [3]], InvalidArgumentError), ("abc", InvalidTypeError), ([None], InvalidTypeError), (object(), InvalidTypeError)])
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        ([[1, 2], [3]], InvalidArgumentError),
+        ("abc", InvalidTypeError),
+        ([None], InvalidTypeError),
+        (object(), InvalidTypeError),
+    ],
+)
 def test_data_that_are_no_numbers(data, error):
     for make in (pg.tensor, pg.asarray):
         with pytest.raises(error):

@@ -12,16 +12,20 @@ from polygrad.testing import assert_close
 
 SHAPE = (3, 4, 2)
 BASIC = [
-    0, -1, (1, 2), (1, 2, 1), (slice(None), 1), (Ellipsis, 0), (1, Ellipsis), (None, 1), (0, None, 2),
+    0, -1, (1, 2), (1, 2, 1), (slice(None), 1), (Ellipsis, 0), (1, Ellipsis), (None, 1),
+        (0, None, 2),
     Ellipsis, (), None, slice(None), slice(1, None), slice(None, -1), slice(None, None, -1),
-    slice(None, None, 2), slice(2, 0, -1), slice(-1, -9, -2), slice(5, 9), slice(2, 1), slice(-9, 99),
-    (slice(None, None, -2), slice(3, None, -1), slice(None, None, -1)), (1, slice(2, 0, -1), None, -2),
+    slice(None, None, 2), slice(2, 0, -1), slice(-1, -9, -2), slice(5, 9), slice(2, 1),
+        slice(-9, 99),
+    (slice(None, None, -2), slice(3, None, -1), slice(None, None, -1)),
+    (1, slice(2, 0, -1), None, -2),
     (slice(0, 0), Ellipsis, None), (Ellipsis, None, 1), (slice(None), None, slice(1, 3)),
     np.int64(1), (np.int32(0), np.uint8(2)),
 ]  # fmt: skip
 MASK = np.arange(24).reshape(SHAPE) % 3 == 0
 ADVANCED = [
-    [0, 2], [2, 0, 0, -1], np.asarray([1, -3]), np.asarray([[0, 1], [2, 0]]), [], np.zeros((0, 2), int),
+    [0, 2], [2, 0, 0, -1], np.asarray([1, -3]), np.asarray([[0, 1], [2, 0]]), [],
+    np.zeros((0, 2), int),
     (slice(None), [0, 3, 3]), (Ellipsis, [1, 0]), ([0, 2], [1, 1]), ([0, 2], slice(None), [1, 1]),
     (0, slice(None), [0, 1]), ([[0], [2]], [1, 3]), ([0, 1], None, [2, 2]), (None, [0, 1], 1),
     (slice(None, None, -1), [0, 1], slice(1, 2)), ([1, 2], Ellipsis, 0), (Ellipsis, [0, 1], [1, 0]),
@@ -51,7 +55,9 @@ def test_getitem_gives_what_numpy_gives_and_its_gradient_goes_back(key, device):
     assert y.dtype == a.dtype
     assert y.device == device
     assert_close(y, want)
-    weight = pg.tensor(np.cos(np.arange(want.size)).reshape(want.shape).astype(a.dtype), device=device)
+    weight = pg.tensor(
+        np.cos(np.arange(want.size)).reshape(want.shape).astype(a.dtype), device=device
+    )
     (y * weight).sum().backward()
     expected = np.zeros_like(a)
     np.add.at(expected, key, weight.numpy())
@@ -115,7 +121,9 @@ def test_a_key_is_what_it_was_when_it_was_used():
     assert_close(x.grad, [11.0, 1.0, 0.0])
 
 
-@pytest.mark.parametrize("key", [3, -4, (0, 4), (0, 0, 2), (slice(None), 9), [0, 3], [-4], ([0, 1], [0, 4])], ids=repr)
+@pytest.mark.parametrize(
+    "key", [3, -4, (0, 4), (0, 0, 2), (slice(None), 9), [0, 3], [-4], ([0, 1], [0, 4])], ids=repr
+)
 def test_an_index_out_of_range_is_an_error_everywhere(key, device):
     x = pg.tensor(values(device), device=device, requires_grad=True)
     with pytest.raises(OutOfRangeError, match="index"):
@@ -128,7 +136,9 @@ def test_an_index_out_of_range_is_an_error_everywhere(key, device):
     assert_close(x.grad, np.ones(SHAPE))
 
 
-@pytest.mark.parametrize("key", [1.5, "a", [0.5], (0, 0, 0, 0), (Ellipsis, 0, Ellipsis), np.ones(4, bool)], ids=repr)
+@pytest.mark.parametrize(
+    "key", [1.5, "a", [0.5], (0, 0, 0, 0), (Ellipsis, 0, Ellipsis), np.ones(4, bool)], ids=repr
+)
 def test_what_is_no_index_is_an_error(key, device):
     x = pg.tensor(values(device), device=device)
     with pytest.raises(IndexError):
@@ -217,7 +227,7 @@ def test_iteration_and_unpacking():
         iter(pg.asarray(1.0))
 
 
-# ---- take and its kind ----------------------------------------------------------------------------
+# ---- take and its kind -----------------------------------------------------------------------
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("index", [[0, 1, 1], [-1, 0], [], [[0, 1], [1, 1]]], ids=repr)
 def test_take_agrees_with_numpy(axis, index, device):
@@ -275,7 +285,9 @@ def test_take_along_axis_inverts_a_sort_and_broadcasts(axis, device):
     np.put_along_axis(expected, order, weight, axis=axis)
     assert_close(x.grad, expected)
     one = pg.tensor(np.zeros([1] * 3, dtype=np.int32), device=device)
-    want = np.take_along_axis(a, np.zeros([1 if i == axis else n for i, n in enumerate(SHAPE)], int), axis)
+    want = np.take_along_axis(
+        a, np.zeros([1 if i == axis else n for i, n in enumerate(SHAPE)], int), axis
+    )
     assert_close(pg.take_along_axis(x, one, axis=axis), want)
 
 

@@ -1,4 +1,4 @@
-"""Manipulation by hand: edge cases, views, errors. Values and gradients in general: test_ops_generated."""
+"""Manipulation by hand: edge cases, views, errors. In general: test_ops_generated."""
 
 from __future__ import annotations
 
@@ -152,9 +152,11 @@ def test_real_and_imaginary_parts_are_views_of_complex_tensors(device):
 
 
 AXIS_ERRORS = [
-    lambda x: pg.permute_dims(x, (0, 2)), lambda x: pg.expand_dims(x, axis=3), lambda x: pg.squeeze(x, 2),
+    lambda x: pg.permute_dims(x, (0, 2)), lambda x: pg.expand_dims(x, axis=3),
+    lambda x: pg.squeeze(x, 2),
     lambda x: pg.moveaxis(x, 2, 0), lambda x: pg.flip(x, axis=2), lambda x: pg.roll(x, 1, axis=-3),
-    lambda x: pg.concat([x, x], axis=2), lambda x: pg.stack([x, x], axis=3), lambda x: pg.unstack(x, axis=2),
+    lambda x: pg.concat([x, x], axis=2), lambda x: pg.stack([x, x], axis=3),
+    lambda x: pg.unstack(x, axis=2),
     lambda x: pg.repeat(x, 2, axis=2), lambda x: pg.sliding_window_view(x, 1, axis=5),
     lambda x: pg.tensordot(x, x, axes=((2,), (0,))),
 ]  # fmt: skip
@@ -199,7 +201,7 @@ def test_arguments_that_make_no_sense(error, text, call):
         call(pg.ones((2, 3)))
 
 
-# ---- joining, repeating, padding ------------------------------------------------------------------
+# ---- joining, repeating, padding -------------------------------------------------------------
 def test_joining_promotes_and_each_part_gets_its_own_gradient(device):
     x = leaf(device, 2, 3)
     n = pg.tensor(np.int32([[7, 8, 9]]), device=device)
@@ -239,7 +241,12 @@ def test_padding_agrees_with_numpy(mode, widths, device):
     y = pg.pad(x, widths, mode=mode)
     assert_close(y, np.pad(values(2, 3), widths, mode=mode))
     w = weighted(y)
-    places = np.pad(np.arange(6).reshape(2, 3), widths, mode=mode, **({"constant_values": -1} if mode == "constant" else {}))
+    places = np.pad(
+        np.arange(6).reshape(2, 3),
+        widths,
+        mode=mode,
+        **({"constant_values": -1} if mode == "constant" else {}),
+    )
     expected = np.zeros(6, "f4")
     np.add.at(expected, places[places >= 0], w[places >= 0])
     assert_close(x.grad, expected.reshape(2, 3))
@@ -251,7 +258,8 @@ def test_padding_with_one_element_reflects_it():
 
 
 @pytest.mark.parametrize(("shape", "axis", "window"), [
-    ((5,), None, (3,)), ((4, 5), None, (2, 3)), ((4, 5), 0, (4,)), ((2, 3, 4), (2, 0), (2, 1)), ((3, 3), (1, 1 - 2 + 1), (2, 2)),
+    ((5,), None, (3,)), ((4, 5), None, (2, 3)), ((4, 5), 0, (4,)), ((2, 3, 4), (2, 0), (2, 1)),
+    ((3, 3), (1, 0), (2, 2)),
 ])  # fmt: skip
 def test_sliding_windows_agree_with_numpy(shape, axis, window, device):
     x = leaf(device, *shape)
@@ -259,7 +267,9 @@ def test_sliding_windows_agree_with_numpy(shape, axis, window, device):
     want = np.lib.stride_tricks.sliding_window_view(values(*shape), window, axis=axis)
     assert_close(y, want)
     w = weighted(y)
-    places = np.lib.stride_tricks.sliding_window_view(np.arange(x.size).reshape(shape), window, axis=axis)
+    places = np.lib.stride_tricks.sliding_window_view(
+        np.arange(x.size).reshape(shape), window, axis=axis
+    )
     expected = np.zeros(x.size, "f4")
     np.add.at(expected, places, w)
     assert_close(x.grad, expected.reshape(shape))
@@ -273,16 +283,22 @@ def test_sliding_windows_over_a_view_that_is_not_contiguous(device):
 
 def test_repeat_and_tile_of_nothing_and_to_nothing(device):
     x = leaf(device, 2, 3)
-    for y in (pg.repeat(x, 0, axis=1), pg.tile(x, (0, 1)), pg.repeat(x, pg.tensor(np.int32([0, 0]), device=device), axis=0)):
+    for y in (
+        pg.repeat(x, 0, axis=1),
+        pg.tile(x, (0, 1)),
+        pg.repeat(x, pg.tensor(np.int32([0, 0]), device=device), axis=0),
+    ):
         assert y.size == 0
         (g,) = pg.autograd.grad(y.sum(), [x])
         assert_close(g, np.zeros((2, 3)))
 
 
-# ---- products -------------------------------------------------------------------------------------
+# ---- products --------------------------------------------------------------------------------
 @pytest.mark.parametrize(("a", "b"), [
-    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)),
-    ((5, 1, 2, 3), (4, 3, 2)), ((4, 3), (2, 1, 3, 5)), ((5, 2, 3), (3,)), ((3,), (5, 3, 2)), ((2, 0), (0, 3)),
+    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)),
+    ((2, 3), (5, 3, 4)),
+    ((5, 1, 2, 3), (4, 3, 2)), ((4, 3), (2, 1, 3, 5)), ((5, 2, 3), (3,)), ((3,), (5, 3, 2)),
+    ((2, 0), (0, 3)),
     ((0, 3), (3, 2)), ((1, 1), (1, 1)), ((0, 2, 3), (3, 4)),
 ])  # fmt: skip
 @pytest.mark.parametrize("complex_", [False, True])
@@ -290,7 +306,10 @@ def test_matmul_of_every_rank(a, b, complex_, device):
     x, y = values(*a), values(*b)[::-1].copy()
     if complex_:
         x, y = x + 0.5j * x[::-1], y - 1j * y[..., ::-1]
-    p, q = (pg.tensor(t.astype("c8" if complex_ else "f4"), device=device, requires_grad=True) for t in (x, y))
+    p, q = (
+        pg.tensor(t.astype("c8" if complex_ else "f4"), device=device, requires_grad=True)
+        for t in (x, y)
+    )
     z = p @ q
     want = x @ y
     assert z.shape == want.shape
@@ -322,7 +341,17 @@ def test_operands_of_matmul_are_promoted(device):
     assert_close(m, n.numpy().T @ n.numpy())
 
 
-@pytest.mark.parametrize(("a", "b"), [((2, 3), (2, 3)), ((3,), (2,)), ((2, 3), (2,)), ((), (2,)), ((2,), ()), ((2, 2, 3), (3, 3, 2))])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((2, 3), (2, 3)),
+        ((3,), (2,)),
+        ((2, 3), (2,)),
+        ((), (2,)),
+        ((2,), ()),
+        ((2, 2, 3), (3, 3, 2)),
+    ],
+)
 def test_matmul_refuses_shapes_that_do_not_match(a, b):
     x, y = pg.ones(a), pg.ones(b)
     for product in (lambda: pg.matmul(x, y), lambda: x @ y):
@@ -365,15 +394,23 @@ def test_linear_names_what_does_not_fit():
 
 
 EINSUMS = [
-    ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 4)), ("ba,ca", (2, 3), (4, 3)), ("i,i", (3,), (3,)),
-    ("i,j->ij", (2,), (3,)), ("ij->ji", (2, 3)), ("ij->", (2, 3)), ("ij->j", (2, 3)), ("ii->i", (3, 3)), ("ii", (3, 3)),
+    ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 4)), ("ba,ca", (2, 3), (4, 3)),
+    ("i,i", (3,), (3,)),
+    ("i,j->ij", (2,), (3,)), ("ij->ji", (2, 3)), ("ij->", (2, 3)), ("ij->j", (2, 3)),
+    ("ii->i", (3, 3)), ("ii", (3, 3)),
     ("iji->j", (2, 3, 2)), ("iiij->ij", (2, 2, 2, 3)), ("...ij,...jk->...ik", (5, 2, 3), (3, 4)),
-    ("...i,...i->...", (4, 1, 3), (2, 3)), ("i...,i...", (3, 2), (3, 2)), ("...ii->...i", (2, 3, 3)),
-    ("ij...,jk->ik...", (2, 3, 4), (3, 5)), ("...", (2, 3)), ("...j->j...", (2, 3, 4)), ("i...->...", (2, 3)),
-    ("ij,jk,kl->il", (2, 3), (3, 4), (4, 2)), ("i,j,k->kji", (2,), (3,), (4,)), ("ab,ab,ab->b", (2, 3), (2, 3), (2, 3)),
-    ("bqhd,bkhd->bhqk", (2, 3, 2, 4), (2, 5, 2, 4)), ("ij,kl->", (2, 3), (3, 2)), ("ij,ij->ij", (2, 3), (2, 3)),
-    ("ij,ij->ij", (2, 1), (2, 3)), ("ij,jk->ik", (2, 1), (3, 4)), (" i j , j -> i ", (2, 3), (3,)), (",ij->ji", (), (2, 3)),
-    ("ii,ij->j", (3, 3), (3, 2)), ("ij,jk->k", (2, 0), (0, 3)), ("i,ij,j->", (2,), (2, 3), (3,)), ("aB,Bc->ac", (2, 3), (3, 4)),
+    ("...i,...i->...", (4, 1, 3), (2, 3)), ("i...,i...", (3, 2), (3, 2)),
+    ("...ii->...i", (2, 3, 3)),
+    ("ij...,jk->ik...", (2, 3, 4), (3, 5)), ("...", (2, 3)), ("...j->j...", (2, 3, 4)),
+    ("i...->...", (2, 3)),
+    ("ij,jk,kl->il", (2, 3), (3, 4), (4, 2)), ("i,j,k->kji", (2,), (3,), (4,)),
+    ("ab,ab,ab->b", (2, 3), (2, 3), (2, 3)),
+    ("bqhd,bkhd->bhqk", (2, 3, 2, 4), (2, 5, 2, 4)), ("ij,kl->", (2, 3), (3, 2)),
+    ("ij,ij->ij", (2, 3), (2, 3)),
+    ("ij,ij->ij", (2, 1), (2, 3)), ("ij,jk->ik", (2, 1), (3, 4)), (" i j , j -> i ", (2, 3), (3,)),
+    (",ij->ji", (), (2, 3)),
+    ("ii,ij->j", (3, 3), (3, 2)), ("ij,jk->k", (2, 0), (0, 3)), ("i,ij,j->", (2,), (2, 3), (3,)),
+    ("aB,Bc->ac", (2, 3), (3, 4)),
     ("ab,c,bd->ad", (2, 3), (4,), (3, 2)),
 ]  # fmt: skip
 
@@ -400,15 +437,21 @@ def test_einsum_agrees_with_numpy_and_differences(case, device):
 @pytest.mark.parametrize("case", EINSUMS, ids=lambda c: c[0])
 def test_einsum_twice_differentiable_and_complex(case):
     subscripts, *shapes = case
-    xs = [pg.tensor(values(*s).astype("c16") * (1 - 0.5j * k), requires_grad=True) for k, s in enumerate(shapes)]
+    xs = [
+        pg.tensor(values(*s).astype("c16") * (1 - 0.5j * k), requires_grad=True)
+        for k, s in enumerate(shapes)
+    ]
     assert pg.autograd.gradcheck(lambda *ts: pg.einsum(subscripts, *ts), xs)
     assert pg.autograd.gradgradcheck(lambda *ts: pg.einsum(subscripts, *ts), xs)
 
 
 @pytest.mark.parametrize(("text", "subscripts", "shapes"), [
-    ("2 terms for 1 tensors", "ij,jk", [(2, 3)]), ("does not fit shape", "ijk", [(2, 3)]), ("no subscripts", "i1", [(2, 3)]),
-    ("lengths 3 and 2", "ij,jk", [(2, 3), (2, 3)]), ("output", "ij->ik", [(2, 3)]), ("output", "ij->ii", [(2, 3)]),
-    ("lengths 2 and 3", "ii", [(2, 3)]), ("does not fit", "...ijk", [(2, 3)]), ("no subscripts", "i......", [(2, 3)]),
+    ("2 terms for 1 tensors", "ij,jk", [(2, 3)]), ("does not fit shape", "ijk", [(2, 3)]),
+    ("no subscripts", "i1", [(2, 3)]),
+    ("lengths 3 and 2", "ij,jk", [(2, 3), (2, 3)]), ("output", "ij->ik", [(2, 3)]),
+    ("output", "ij->ii", [(2, 3)]),
+    ("lengths 2 and 3", "ii", [(2, 3)]), ("does not fit", "...ijk", [(2, 3)]),
+    ("no subscripts", "i......", [(2, 3)]),
 ])  # fmt: skip
 def test_einsum_says_what_is_wrong_with_subscripts(text, subscripts, shapes):
     with pytest.raises((InvalidArgumentError, ShapeError), match=text):
@@ -425,18 +468,33 @@ def test_tensordot_agrees_with_numpy(axes, device):
     assert_close(got, want)
 
 
-@pytest.mark.parametrize(("a", "b", "axis"), [((3,), (3,), -1), ((2, 3), (3,), -1), ((4, 1, 3), (2, 3), -1), ((3, 2), (3, 2), 0), ((3, 2), (3, 1), -2)])
+@pytest.mark.parametrize(
+    ("a", "b", "axis"),
+    [
+        ((3,), (3,), -1),
+        ((2, 3), (3,), -1),
+        ((4, 1, 3), (2, 3), -1),
+        ((3, 2), (3, 2), 0),
+        ((3, 2), (3, 1), -2),
+    ],
+)
 def test_vecdot_conjugates_its_first_operand(a, b, axis, device):
     x, y = values(*a) * (1 + 2j), values(*b) * (2 - 1j)
-    got = pg.vecdot(pg.tensor(x.astype("c8"), device=device), pg.tensor(y.astype("c8"), device=device), axis=axis)
+    got = pg.vecdot(
+        pg.tensor(x.astype("c8"), device=device),
+        pg.tensor(y.astype("c8"), device=device),
+        axis=axis,
+    )
     want = np.sum(np.conj(x) * y, axis=axis)
     assert_close(got, want.astype("c8"))
 
 
 def test_vecdot_and_outer_refuse_shapes():
     for call in (
-        lambda: pg.vecdot(pg.ones(3), pg.ones(2)), lambda: pg.vecdot(pg.ones((2, 3)), pg.ones((4, 3))),
-        lambda: pg.outer(pg.ones((2, 2)), pg.ones(2)), lambda: pg.tensordot(pg.ones((2, 3)), pg.ones((2, 3)), axes=1),
+        lambda: pg.vecdot(pg.ones(3), pg.ones(2)),
+        lambda: pg.vecdot(pg.ones((2, 3)), pg.ones((4, 3))),
+        lambda: pg.outer(pg.ones((2, 2)), pg.ones(2)),
+        lambda: pg.tensordot(pg.ones((2, 3)), pg.ones((2, 3)), axes=1),
     ):  # fmt: skip
         with pytest.raises(ShapeError):
             call()
