@@ -102,7 +102,6 @@ class DpnpBackend(Backend):
         self._queues = {d: dpctl.get_device_cached_queue(native) for d, native in found.items()}
         self._by_native = {native: device for device, native in found.items()}
         self.kernel("sum")(_sum)
-        self.kernel("mean")(_mean)
         self.kernel("matmul")(_matmul)
 
     @classmethod
@@ -219,7 +218,7 @@ def _sum(F: Kernels, x: Array, axis: Any = None, keepdims: bool = False) -> Arra
     axes = {a % x.ndim for a in np.atleast_1d(axis)} if slow and axis is not None else set()
     lead = next((i for i in range(x.ndim) if i not in axes), 0)
     if not lead or not x.flags.c_contiguous:
-        return dpnp.sum(x, axis=axis, keepdims=keepdims)
+        return dpnp.sum(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
     rows = math.prod(x.shape[:lead])
     ones = dpnp.ones(rows, dtype=x.dtype, device=x.sycl_queue)
     total = dpnp.matmul(ones, dpnp.reshape(x, (rows, -1)))
@@ -229,15 +228,6 @@ def _sum(F: Kernels, x: Array, axis: Any = None, keepdims: bool = False) -> Arra
     if keepdims:
         total = dpnp.reshape(total, [1 if i in axes else n for i, n in enumerate(x.shape)])
     return total
-
-
-def _mean(F: Kernels, x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    """The sum over the count; float16 in float32, which the library's mean is not."""
-    if x.dtype == np.float16:
-        return dpnp.astype(_mean(F, dpnp.astype(x, np.float32), axis, keepdims), np.float16)
-    total = _sum(F, x, axis, keepdims)
-    count = F.backend.kernels_of(total).full((), x.size // (total.size or 1))
-    return total / count
 
 
 def _without_repeats(x: Array) -> Array:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from polygrad import dtypes, indexing
-from polygrad.backend import Array, Backend, Capabilities, Kernel
+from polygrad.backend import Array, Backend, Capabilities
+from polygrad.backends.numpy_kernels import KERNELS
 from polygrad.device import Device
 
 CPU = Device("cpu")
@@ -27,7 +28,7 @@ class NumpyBackend(Backend):
 
     def __init__(self) -> None:
         super().__init__()
-        for name, function in _KERNELS.items():
+        for name, function in KERNELS.items():
             self.kernel(name)(function)
 
     @property
@@ -113,88 +114,6 @@ class NumpyBackend(Backend):
             return page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES")
         except (ValueError, OSError, AttributeError):
             return None
-
-
-# ---- kernels: methods and ufuncs, without the Python code that NumPy's functions put around them
-_Axes = int | tuple[int, ...] | None
-
-
-def _reduction(ufunc: Any) -> Kernel:
-    """The ufunc's own reduction."""
-    reduce: Any = ufunc.reduce
-
-    def kernel(x: Array, axis: _Axes = None, keepdims: bool = False) -> Array:
-        return reduce(x, axis, None, None, keepdims)
-
-    return kernel
-
-
-def _in_kind(ufunc: Any) -> Kernel:
-    """The reduction in the dtype of x: small integers are not widened, half precisions sum in float32."""
-    reduce: Any = ufunc.reduce
-
-    def kernel(x: Array, axis: _Axes = None, keepdims: bool = False) -> Array:
-        dtype = x.dtype
-        if dtype.itemsize == 2 and dtype.kind not in "iu":
-            return reduce(x, axis, np.float32, None, keepdims).astype(dtype)
-        return reduce(x, axis, dtype, None, keepdims)
-
-    return kernel
-
-
-_sum = _in_kind(np.add)
-
-
-def _mean(x: Array, axis: _Axes = None, keepdims: bool = False) -> Array:
-    """The sum over the count, in the dtype of x."""
-    if x.dtype.char not in "fdFD":
-        return x.mean(axis=axis, keepdims=keepdims)  # float16 sums in float32; integers in float64
-    total = _sum(x, axis, keepdims)
-    return total / (x.size // (total.size or 1))
-
-
-def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
-    """One element has strides of zero, which the constructor takes."""
-    if x.size != 1 or x.ndim > len(shape):
-        return np.broadcast_to(x, shape)
-    out: Array = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
-    out.flags.writeable = False
-    return out
-
-
-def _expand_dims(x: Array, axis: int | tuple[int, ...]) -> Array:
-    """One new axis is a key of slices and None."""
-    if type(axis) is not int:
-        return np.expand_dims(x, axis)
-    return x[(slice(None),) * (axis % (x.ndim + 1)) + (None,)]
-
-
-def _matmul(x: Array, y: Array) -> Array:
-    """Between vectors and matrices `dot` is the same product."""
-    if 0 < x.ndim <= 2 and 0 < y.ndim <= 2:
-        return x.dot(y)
-    return np.matmul(x, y)
-
-
-_KERNELS: dict[str, Kernel] = {
-    "sum": _sum,
-    "prod": _in_kind(np.multiply),
-    "max": _reduction(np.maximum),
-    "min": _reduction(np.minimum),
-    "any": _reduction(np.logical_or),
-    "all": _reduction(np.logical_and),
-    "argmax": lambda x, axis=None, keepdims=False: x.argmax(axis, keepdims=keepdims),
-    "argmin": lambda x, axis=None, keepdims=False: x.argmin(axis, keepdims=keepdims),
-    "mean": _mean,
-    "reshape": lambda x, shape: x.reshape(shape),
-    "permute_dims": lambda x, axes: x.transpose(axes),
-    "matrix_transpose": lambda x: x.mT,
-    "broadcast_to": _broadcast_to,
-    "expand_dims": _expand_dims,
-    "squeeze": lambda x, axis: x.squeeze(axis),
-    "take": lambda x, indices, axis: x.take(indices, axis),
-    "matmul": _matmul,
-}
 
 
 class _Holder:

@@ -1,0 +1,230 @@
+"""NumPy's kernels: methods and ufuncs, without the Python code that its functions put around them.
+
+They compute what the primitives' own forwards compute, and write only to arrays that they made.
+Their results may be scalars and views: whoever calls a kernel makes arrays of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polygrad.backend import Array, Kernel
+
+__all__ = ["KERNELS"]
+
+_Axes = int | tuple[int, ...] | None
+
+
+# ---- reductions ---------------------------------------------------------------------------------
+def _reduction(ufunc: Any) -> Kernel:
+    """The ufunc's own reduction."""
+    reduce: Any = ufunc.reduce
+
+    def kernel(x: Array, axis: _Axes = None, keepdims: bool = False) -> Array:
+        return reduce(x, axis, None, None, keepdims)
+
+    return kernel
+
+
+def _in_kind(ufunc: Any) -> Kernel:
+    """The reduction in the dtype of x, small integers too; half precisions sum in float32."""
+    reduce: Any = ufunc.reduce
+
+    def kernel(x: Array, axis: _Axes = None, keepdims: bool = False) -> Array:
+        dtype = x.dtype
+        if dtype.itemsize == 2 and dtype.kind not in "iu":
+            return reduce(x, axis, np.float32, None, keepdims).astype(dtype)
+        return reduce(x, axis, dtype, None, keepdims)
+
+    return kernel
+
+
+_max, _sum = _reduction(np.maximum), _in_kind(np.add)
+
+
+def _wide(x: Array) -> Array:
+    """16-bit floats as float32: their sums lose digits, or overflow."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
+
+
+def _like(out: Array, x: Array) -> Array:
+    """What was computed with `_wide(x)`, in the dtype of x."""
+    return out if out.dtype == x.dtype else out.astype(x.dtype)
+
+
+def _mean(x: Array, axis: _Axes = None, keepdims: bool = False) -> Array:
+    """The sum over the count; NaN of nothing."""
+    total = _sum(_wide(x), axis, keepdims)
+    return _like(total / (x.size // total.size) if x.size else total + float("nan"), x)
+
+
+def _cumulative_sum(x: Array) -> Array:
+    """Along the last axis, in the dtype of x."""
+    y = _wide(x)
+    return _like(np.add.accumulate(y, -1, y.dtype), x)
+
+
+# ---- shapes -------------------------------------------------------------------------------------
+def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
+    """Strides of zero, for the constructor of views, which takes C-ordered memory."""
+    lead = len(shape) - x.ndim
+    if lead < 0 or not x.flags.c_contiguous:
+        return np.broadcast_to(x, shape)
+    strides = [0] * lead
+    for n, m, stride in zip(x.shape, shape[lead:], x.strides, strict=True):
+        if n not in (m, 1):
+            return np.broadcast_to(x, shape)  # raises
+        strides.append(stride if n == m else 0)
+    out: Array = np.ndarray(shape, x.dtype, x, 0, strides)
+    out.flags.writeable = False
+    return out
+
+
+def _expand_dims(x: Array, axis: int | tuple[int, ...]) -> Array:
+    """One new axis is a key of slices and None."""
+    if type(axis) is not int:
+        return np.expand_dims(x, axis)
+    return x[(slice(None),) * (axis % (x.ndim + 1)) + (None,)]
+
+
+def _stack(arrays: list[Array], axis: int = 0) -> Array:
+    """Arrays with one more axis, concatenated."""
+    key = (slice(None),) * (axis % (arrays[0].ndim + 1)) + (None,)
+    return np.concatenate([a[key] for a in arrays], axis=axis)
+
+
+def _flip(x: Array, axis: tuple[int, ...] = ()) -> Array:
+    """A view with steps of -1."""
+    key = [slice(None)] * x.ndim
+    for a in axis:
+        key[a] = slice(None, None, -1)
+    return x[tuple(key)]
+
+
+# ---- gather and scatter -------------------------------------------------------------------------
+def _getitem_adjoint(x: Array, key: tuple[Any, ...], shape: tuple[int, ...]) -> Array:
+    """Zeros with x written at places that are all different, or else added."""
+    out = np.zeros(shape, x.dtype)
+    if any(isinstance(k, np.ndarray) and k.ndim and k.dtype.kind in "iu" for k in key):
+        np.add.at(out, key, x)
+    else:
+        out[key] = x
+    return out
+
+
+def _take_adjoint(x: Array, indices: Array, shape: tuple[int, ...], axis: int = 0) -> Array:
+    """Zeros with slices of x added along an axis."""
+    out = np.zeros(shape, x.dtype)
+    np.add.at(out, (*(slice(None),) * (axis % len(shape)), indices), x)
+    return out
+
+
+def _take_along_axis(x: Array, indices: Array, axis: int = -1) -> Array:
+    """In two dimensions the other index is a range."""
+    if x.ndim != 2 or indices.ndim != 2:
+        return np.take_along_axis(x, indices, axis)
+    if axis in (0, -2):
+        return x[indices, np.arange(indices.shape[1])]
+    return x[np.arange(indices.shape[0]).reshape(-1, 1), indices]
+
+
+# ---- products -----------------------------------------------------------------------------------
+def _matmul(x: Array, y: Array) -> Array:
+    """Between vectors and matrices `dot` is the same product."""
+    if 0 < x.ndim <= 2 and 0 < y.ndim <= 2:
+        return x.dot(y)
+    return np.matmul(x, y)
+
+
+# ---- elementwise --------------------------------------------------------------------------------
+def _clip(x: Array, min: Any = None, max: Any = None) -> Array:
+    """Two ufuncs, which keep NaN; where the bounds cross, the upper one wins."""
+    if min is not None:
+        x = np.maximum(x, min)
+    return x if max is None else np.minimum(x, max)
+
+
+def _strong_multiply(F: Any, x: Array, y: Array) -> Array:
+    """Zeros can only have met infinity or NaN if the sum of the products is not finite."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        out = x * y
+        if np.isfinite(np.add.reduce(out, None)):
+            return out
+        return x * np.where(x == 0, F.of(y).zeros(()), y)
+
+
+def _strong_divide(F: Any, x: Array, y: Any) -> Array:
+    """Zeros can only have met zero or NaN if the sum of the quotients is not finite."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        out = x / y
+        if np.isfinite(np.add.reduce(out, None)):
+            return out
+        if not isinstance(y, np.ndarray):
+            y = F.of(x).full((), y)
+        return x / np.where(x == 0, F.of(y).ones(()), y)
+
+
+def _sigmoid(x: Array) -> Array:
+    """e^min(x, 0) / (1 + e^-|x|), in two arrays: neither power overflows."""
+    if not x.ndim:
+        return _sigmoid(x[None])[0]
+    below = np.abs(x)
+    np.exp(np.negative(below, below), below)
+    below += 1
+    out = np.minimum(x, 0)
+    np.exp(out, out)
+    out /= below
+    return out
+
+
+# ---- softmax ------------------------------------------------------------------------------------
+def _softmax(x: Array, axis: int = -1) -> Array:
+    """In one array."""
+    y = _wide(x)
+    y = y - _max(y, axis, True) if x.shape[axis] else y.copy()
+    np.exp(y, y)
+    y /= _sum(y, axis, True)
+    return _like(y, x)
+
+
+def _log_softmax(x: Array, axis: int = -1) -> Array:
+    """In two arrays."""
+    y = _wide(x)
+    y = y - _max(y, axis, True) if x.shape[axis] else y.copy()
+    y -= np.log(_sum(np.exp(y), axis, True))
+    return _like(y, x)
+
+
+KERNELS: dict[str, Kernel] = {
+    "sum": _sum,
+    "prod": _in_kind(np.multiply),
+    "max": _max,
+    "min": _reduction(np.minimum),
+    "any": _reduction(np.logical_or),
+    "all": _reduction(np.logical_and),
+    "argmax": lambda x, axis=None, keepdims=False: x.argmax(axis, keepdims=keepdims),
+    "argmin": lambda x, axis=None, keepdims=False: x.argmin(axis, keepdims=keepdims),
+    "mean": _mean,
+    "cumulative_sum": _cumulative_sum,
+    "reshape": lambda x, shape: x.reshape(shape),
+    "permute_dims": lambda x, axes: x.transpose(axes),
+    "matrix_transpose": lambda x: x.mT,
+    "broadcast_to": _broadcast_to,
+    "expand_dims": _expand_dims,
+    "squeeze": lambda x, axis: x.squeeze(axis),
+    "stack": _stack,
+    "flip": _flip,
+    "take": lambda x, indices, axis: x.take(indices, axis),
+    "take_adjoint": _take_adjoint,
+    "take_along_axis": _take_along_axis,
+    "getitem_adjoint": _getitem_adjoint,
+    "matmul": _matmul,
+    "clip": _clip,
+    "strong_multiply": _strong_multiply,
+    "strong_divide": _strong_divide,
+    "sigmoid": _sigmoid,
+    "softmax": _softmax,
+    "log_softmax": _log_softmax,
+}
