@@ -1,3 +1,2 @@
 """The devices to check: those of POLYGRAD_TEST_DEVICES, or every one that CI has."""
 
-from tests.conftest import device  # noqa: F401  the fixture

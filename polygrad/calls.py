@@ -1,14 +1,7 @@
 """How a primitive is applied: promotion, the kernel, the result, the record.
 
-`apply` is the general call. For primitives of one or two inputs `make_call` writes out the same
-steps as straight code (Note [Specialised calls]); whatever is rare goes to `apply`.
-
-Note [Specialised calls]
-------------------------
-On small arrays an operation costs about a third of a microsecond in NumPy. Loops over inputs,
-dictionaries of keywords and tuples of flags would cost several times that, so the call of each primitive
-is generated from one template with its names, and what it saves, filled in. The template
-is the only place where the tape's layout is written a second time; tests prove both calls equal.
+`apply` is the general call. `polygrad.straight` writes out the same steps as straight code for the
+usual operands; whatever is rare comes here.
 """
 
 from __future__ import annotations
@@ -29,17 +22,17 @@ from polygrad.errors import (
     PolygradError,
     ShapeError,
 )
-from polygrad.registry import backend_of, default_device, kernels_for, require_backend
-from polygrad.tape import Node, Port, tick
-from polygrad.tensor import Tensor, new_tensor, raw, refresh
+from polygrad.registry import default_device, kernels_for, require_backend
+from polygrad.tape import Node, Port
+from polygrad.tensor import Tensor, new_tensor, raw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from polygrad.backend import Kernels
     from polygrad.primitive import Primitive
 
-__all__ = ["apply", "describe", "explain", "make_call", "result"]
+__all__ = ["apply", "attach", "describe", "explain", "operand", "record", "result"]
 
 _KIND_OF_NUMBER = {
     bool: dtypes.BOOL, int: dtypes.INTEGER, float: dtypes.REAL, complex: dtypes.COMPLEX,
@@ -53,7 +46,8 @@ def operand(x: Any, where: str) -> Any:
         return x
     if isinstance(x, np.generic):
         return x.item()
-    for number in (bool, int, float, complex):
+    number: Any
+    for number in (bool, int, float, complex):  # of a class derived from a number's
         if isinstance(x, number):
             return number(x)
     backend = require_backend(x, where)
@@ -274,255 +268,3 @@ def _broadcast(shapes: list[tuple[int, ...]]) -> bool:
     except ValueError:
         return False
     return True
-
-
-# ---- specialised calls ----------------------------------------------------------------------
-_UNARY = """
-def {name}(x, /{signature}):
-    if not (type(x) is Tensor or isinstance(x, Tensor)):
-        return general(P, (x,), {given})
-    k = x.kernels
-    {floating}
-    a = x.array
-    if a is None:
-        a = refresh(x)
-    try:
-        out = k.{name}(a{passed})
-    except Exception as error:
-        raise explain(P, (x,), error) from error
-    t = new(Tensor)
-    if type(out) is not k.array_type:
-        out = k.coerce(out)
-    t.array = out
-    t.kernels = ko = k if out.dtype is k.native_dtype else k.of(out)
-    t.gradient = t.alias = t.hooks = None
-    if x.tracked and ko.inexact and (mode := recording()):
-        n = new(Node)
-        n.primitive = P
-        n.kernels = k
-        n.casts = n.outs = n.hooks = n.note = None
-        n.seq = tick()
-        n.edges = (x.node or x,)
-        n.shapes = (a.shape,)
-        n.saved = {saved_1}
-        t.node = n
-        t.tracked = True
-        if mode is not True:
-            mode.annotate(n)
-    else:
-        t.node = None
-        t.tracked = False
-    return t
-"""
-
-_BINARY = """
-def {name}({parameters}):
-    if type(x) is Tensor or isinstance(x, Tensor):
-        k = x.kernels
-        if type(y) is Tensor or isinstance(y, Tensor):
-            if y.kernels is not k{or_floating}:
-                return {general}(P, (x, y), {empty})
-            a = x.array
-            if a is None:
-                a = refresh(x)
-            b = y.array
-            if b is None:
-                b = refresh(y)
-            rx = x.tracked
-            ry = y.tracked
-        elif {weak} and ((type(y) is float and k.inexact) or (type(y) is int and k.{needed})):
-            a = x.array
-            if a is None:
-                a = refresh(x)
-            b = y if k.scalar is None else k.scalar(y)
-            rx = x.tracked
-            ry = False
-        else:
-            return {general}(P, (x, y), {empty})
-    elif {weak} and (type(x) is float or type(x) is int) and isinstance(y, Tensor):
-        k = y.kernels
-        if not (k.inexact or (type(x) is int and k.{needed})):
-            return {general}(P, (x, y), {empty})
-        a = x if k.scalar is None else k.scalar(x)
-        b = y.array
-        if b is None:
-            b = refresh(y)
-        rx = False
-        ry = y.tracked
-    else:
-        return {general}(P, (x, y), {empty})
-    try:
-        out = k.{name}(a, b)
-    except Exception as error:
-        raise explain(P, (x, y), error) from error
-    t = new(Tensor)
-    if type(out) is not k.array_type:
-        out = k.coerce(out)
-    t.array = out
-    t.kernels = ko = k if out.dtype is k.native_dtype else k.of(out)
-    t.gradient = t.alias = t.hooks = None
-    if (rx or ry) and ko.inexact and (mode := recording()):
-        n = new(Node)
-        n.primitive = P
-        n.kernels = k
-        n.casts = n.outs = n.hooks = n.note = None
-        n.seq = tick()
-        if not ry:
-            n.edges = (x.node or x, None)
-            n.shapes = (a.shape, None)
-            n.saved = {saved_1}
-        elif rx:
-            n.edges = (x.node or x, y.node or y)
-            n.shapes = (a.shape, b.shape)
-            n.saved = {saved_3}
-        else:
-            n.edges = (None, y.node or y)
-            n.shapes = (None, b.shape)
-            n.saved = {saved_2}
-        t.node = n
-        t.tracked = True
-        if mode is not True:
-            mode.annotate(n)
-    else:
-        t.node = None
-        t.tracked = False
-    return t
-"""
-
-
-_TEMPLATE_NAMES = frozenset(("a", "k", "ko", "mode", "n", "t"))  # keywords that would shadow them
-
-
-def _saved_source(p: Primitive, mask: int) -> str:
-    """The tuple of saved values as source text."""
-    local = dict(zip(p.inputs, "ab", strict=False))
-    wanted = p.saved_names(mask)
-    parts = []
-    for n in p.needs:
-        if n not in wanted:
-            parts.append("None")
-        elif n in local:
-            parts.append(local[n])
-        elif n.endswith("_shape") and n[: -len("_shape")] in local:
-            parts.append(f"getattr({local[n[: -len('_shape')]]}, 'shape', ())")
-        else:
-            parts.append(n)  # `out`, or a keyword
-    return f"({', '.join(parts)}{',' if parts else ''})"
-
-
-def _operator_apply(p: Primitive, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """`apply` for operators: Python asks the other operand's class where ours does not know it."""
-    for x in inputs:
-        if not isinstance(x, (Tensor, np.generic, bool, int, float, complex)):  # noqa: SIM102
-            if backend_of(x) is None:
-                return NotImplemented
-    return apply(p, inputs, keywords)
-
-
-def _any_call(p: Primitive) -> Callable[..., Any]:
-    """The call of a primitive of any arity and keywords; straight for the usual operands.
-
-    They are Tensors of one Kernels, or None; and where they are not promoted, untracked Tensors of
-    another dtype on the same device.
-    """
-    defaults, name, floating = p.keywords, p.name, p.floating
-    straight = not p.variadic and p.outputs == 1
-    promoted = tuple(i in p.promotes for i in p.inputs)
-
-    def call(*inputs: Any, **keywords: Any) -> Any:
-        given = {**defaults, **keywords} if keywords else defaults
-        if straight and len(inputs) == len(promoted):
-            k: Kernels | None = None
-            arrays, mask, bit = [], 0, 1
-            for x, joins in zip(inputs, promoted, strict=True):
-                if x is None:
-                    arrays.append(None)
-                elif not isinstance(x, Tensor):
-                    break
-                else:
-                    if joins and k is None:
-                        k = x.kernels
-                    elif joins and x.kernels is not k:
-                        break
-                    elif not joins and (x.tracked or k is None or x.device is not k.device):
-                        break
-                    a = x.array
-                    arrays.append(refresh(x) if a is None else a)
-                    if x.tracked:
-                        mask |= bit
-                bit <<= 1
-            else:
-                if k is not None and (k.inexact or not floating):
-                    try:
-                        out = getattr(k, name)(*arrays, **given)
-                    except Exception as error:
-                        raise explain(p, inputs, error) from error
-                    return _recorded(p, k, inputs, arrays, mask, out, given)
-        return apply(p, inputs, dict(given))
-
-    call.__name__ = call.__qualname__ = name
-    return call
-
-
-def _recorded(
-    p: Primitive, k: Kernels, inputs: Any, arrays: Any, mask: int, out: Any, keywords: Any
-) -> Tensor:
-    """Wrap a result, recorded if the mask of tracked inputs is not empty."""
-    if type(out) is not k.array_type:
-        out = k.coerce(out)
-    t = new_tensor(out, k if out.dtype is k.native_dtype else k.of(out))
-    if mask and t.kernels.inexact and (mode := grad_mode.get()):
-        tracked = [x is not None and x.tracked for x in inputs]
-        pairs = tuple(zip(inputs, arrays, tracked, strict=True))
-        t.node = Node(
-            p,
-            tuple((x.node or x) if is_tracked else None for x, _, is_tracked in pairs),
-            tuple(a.shape if is_tracked else None for _, a, is_tracked in pairs),
-            k,
-            p.save(mask, arrays, out, keywords),
-        )
-        t.tracked = True
-        if mode is not True:
-            mode.annotate(t.node)
-    return t
-
-
-def make_call(p: Primitive, *, form: str = "function") -> Callable[..., Any]:
-    """The recorded call of a primitive: `form` is function, operator or reflected (operator)."""
-    arity = 0 if p.variadic or p.outputs != 1 else len(p.inputs)
-    all_promoted = p.promotes == p.inputs
-    plain = _TEMPLATE_NAMES.isdisjoint(p.keywords) and all(
-        v is None or isinstance(v, (bool, int, float, str, tuple)) for v in p.keywords.values()
-    )
-    if arity == 1 and all_promoted and plain:
-        source = _UNARY.format(
-            name=p.name,
-            signature="".join(f", {n}={v!r}" for n, v in p.keywords.items()),
-            given="{" + ", ".join(f"{n!r}: {n}" for n in p.keywords) + "}",
-            passed="".join(f", {n}={n}" for n in p.keywords),
-            floating=f"if not k.inexact: return general(P, (x,), {{{', '.join(f'{n!r}: {n}' for n in p.keywords)}}})"
-            if p.floating else "",
-            saved_1=_saved_source(p, 1),
-        )  # fmt: skip
-    elif arity == 2 and all_promoted and not p.keywords:  # noqa: PLR2004
-        source = _BINARY.format(
-            name=p.name,
-            parameters={"function": "x, y, /", "operator": "x, y", "reflected": "y, x"}[form],
-            general="general" if form == "function" else "general_operator",
-            empty="{}",
-            or_floating=" or not k.inexact" if p.floating else "",
-            needed="inexact" if p.floating else "numeric",
-            weak=p.weak,
-            **{f"saved_{m}": _saved_source(p, m) for m in (1, 2, 3)},
-        )
-    else:
-
-        return _any_call(p)
-    scope: dict[str, Any] = {
-        "P": p, "Tensor": Tensor, "Node": Node, "new": object.__new__, "tick": tick,
-        "recording": grad_mode.get, "refresh": refresh, "explain": explain, "general": apply,
-        "general_operator": _operator_apply, "__name__": "polygrad.calls",
-    }  # fmt: skip
-    exec(compile(source, f"<call of {p.name}>", "exec"), scope)  # noqa: S102
-    made: Callable[..., Any] = scope[p.name]
-    return made

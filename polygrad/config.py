@@ -1,7 +1,8 @@
 """What a thread of execution has chosen: whether to record, the default device, the default dtype.
 
-The grad mode is one ContextVar, so that an operation asks one question. Its value is False, True, or
-a `Recorder` that also wants to see every node as it is made (anomaly detection, saved-tensor hooks).
+The grad mode is one ContextVar, so that an operation asks one question. Its value is False, True,
+or a `Recorder` that also wants to see every node as it is made (anomaly detection, saved-tensor
+hooks).
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def _in_mode_generator(function: Callable[..., Any], enabled: bool) -> Callable[
                 with GradMode(enabled):
                     generator.close()
                 raise
-            except BaseException as error:  # noqa: BLE001  thrown in by the consumer: pass it on
+            except BaseException as error:  # noqa: BLE001
                 value, resume = error, generator.throw
 
     return inner

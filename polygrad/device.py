@@ -12,8 +12,8 @@ __all__ = ["Device"]
 class Device:
     """A place where arrays live: a kind such as `cuda`, and what follows, such as `0`.
 
-    A Device equals, and hashes as, its name: `pg.Device("cuda:0") == "cuda:0"`. Names are canonical:
-    `cuda` alone is resolved to `cuda:0` by the backend when a device is looked up.
+    A Device equals, and hashes as, its name: `pg.Device("cuda:0") == "cuda:0"`. Names are
+    canonical: `cuda` alone is resolved to `cuda:0` by the backend when a device is looked up.
 
     >>> d = Device("sycl:cpu:0")
     >>> d.kind, d.rest, d == "sycl:cpu:0", {d: 1}["sycl:cpu:0"]

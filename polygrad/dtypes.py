@@ -18,7 +18,7 @@ Dtype = np.dtype[Any]
 BOOL, INTEGER, REAL, COMPLEX = range(4)
 KIND_NAMES = ("bool", "integral", "real floating", "complex floating")
 
-bool: Dtype = np.dtype("bool")  # noqa: A001  the standard's name
+bool: Dtype = np.dtype("bool")
 int8: Dtype = np.dtype("int8")
 int16: Dtype = np.dtype("int16")
 int32: Dtype = np.dtype("int32")

@@ -1,7 +1,7 @@
 """The engine: reach, order, prune, sweep. No recursion anywhere.
 
-Rules are textbook formulas; `fit` is the one place that undoes broadcasting, projects complex to real
-and casts dtypes, so that a gradient has its operand's shape, dtype, device and realness.
+Rules are textbook formulas; `fit` is the one place that undoes broadcasting, projects complex to
+real and casts dtypes, so that a gradient has its operand's shape, dtype, device and realness.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _seq = operator.attrgetter("seq")
 
 
 def fit(F: Any, g: Any, shape: tuple[int, ...], kernels: Kernels) -> Any:
-    """Make a cotangent fit its operand: the adjoint of broadcasting and of casting, in one place."""
+    """Make a cotangent fit its operand: the adjoint of broadcasting and casting, in one place."""
     if g.shape != shape:
         lead = g.ndim - len(shape)
         axes = tuple(range(lead)) + tuple(
@@ -64,7 +64,7 @@ def _reach(outputs: Iterable[Tensor]) -> list[Node]:
                 continue
             cls = type(e)
             if cls is Port:
-                e = e.node  # noqa: PLW2901  type: ignore
+                e = e.node  # noqa: PLW2901
             elif cls is not Node:
                 continue
             if e not in seen:
@@ -252,7 +252,9 @@ def run(
     retain_graph: bool = False,
     create_graph: bool = False,
 ) -> list[Any]:
-    """Differentiate `outputs`, each weighted by its cotangent (a raw array, or a Tensor with create_graph).
+    """Differentiate `outputs`, each weighted by its cotangent.
+
+    Cotangents are raw arrays; with `create_graph` they are Tensors.
 
     With `inputs`, return the cotangent of each (a Tensor, or None where no path leads to it, or
     zeros where only constant functions do); without, add to `.grad` of every leaf reached.

@@ -100,4 +100,4 @@ class PrimitiveError(PolygradError, TypeError):
 
 
 class GraphCutWarning(UserWarning):
-    """A tensor that requires grad became a Python number: what is computed from it has no gradient."""
+    """A tensor that requires grad became a Python number, which has no gradient."""

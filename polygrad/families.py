@@ -1,9 +1,9 @@
 """Families: how a row of an op table becomes a primitive, a public function and its documentation.
 
-`Chapter` is the table of one chapter of the array API standard. Its methods `unary`, `binary`, `comparison`,
-`constant` declare an elementwise function in one row; `public` is the decorator for functions with a
-signature of their own. Everything declared is found in `OPERATIONS`: methods, namespaces, generated tests,
-documentation and conformance rows are made from there.
+`Chapter` is the table of one chapter of the array API standard. Its methods `unary`, `binary`,
+`comparison`, `constant` declare an elementwise function in one row; `public` is the decorator for
+functions with a signature of their own. Everything declared is found in `OPERATIONS`: methods,
+namespaces, generated tests, documentation and conformance rows are made from there.
 """
 
 from __future__ import annotations
@@ -125,9 +125,7 @@ class Chapter:
             note=f"Derivative. {rule}" if rule else "The result has no gradient.",
         )  # fmt: skip
         self.add(
-            Operation(
-                p.name, function, self.name, summary, primitive=p, space=self.space, **facts
-            ),
+            Operation(p.name, function, self.name, summary, primitive=p, space=self.space, **facts),
         )
         return function
 

@@ -27,7 +27,9 @@ def _listed(value: Any, where: str, optional: bool = False) -> list[Any]:
     for t in found:
         if not isinstance(t, Tensor) and not (optional and t is None):
             raise InvalidTypeError(
-                f"expected Tensors, got {type(t).__name__} among them", where, "wrap it: pg.asarray(...)"
+                f"expected Tensors, got {type(t).__name__} among them",
+                where,
+                "wrap it: pg.asarray(...)",
             )
     return found
 
@@ -49,7 +51,8 @@ def _cotangents(outputs: list[Tensor], given: Any, where: str, create_graph: boo
 def _cotangent(t: Tensor, g: Tensor | None, where: str, create_graph: bool) -> Any:
     if not t.requires_grad:
         raise GradientError(
-            "the output does not require grad and has no graph", f"{where}, output of shape {t.shape}",
+            "the output does not require grad and has no graph",
+            f"{where}, output of shape {t.shape}",
             "make an input with requires_grad=True, and compute outside no_grad()",
         )  # fmt: skip
     k = t.kernels
@@ -178,7 +181,9 @@ def backward(
         return
     ins = _listed(inputs, "backward, argument inputs")
     if not ins:
-        raise GradientError("inputs is empty", "backward, argument inputs", "leave it out for all leaves")
+        raise GradientError(
+            "inputs is empty", "backward, argument inputs", "leave it out for all leaves"
+        )
     found = run(outs, weights, inputs=ins, retain_graph=retain, create_graph=create_graph)
     for x, g in zip(ins, found, strict=True):
         if g is not None:

@@ -6,14 +6,16 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from polygrad.gradients import backward_method, retain_grad, retains_grad
-from polygrad.calls import make_call
+from polygrad import dtypes
+from polygrad.device import Device
 from polygrad.errors import ShapeError
 from polygrad.families import OPERATIONS
+from polygrad.gradients import backward_method, retain_grad, retains_grad
 from polygrad.indexing import size_of
 from polygrad.ops._axes import normalize_axis
 from polygrad.ops.creation import to_place
 from polygrad.primitive import PRIMITIVES
+from polygrad.straight import make_call
 from polygrad.tensor import Tensor
 from polygrad.views import clone, detach, getitem_tensor, inplace, same_view, setitem
 
@@ -71,23 +73,27 @@ def attach_methods() -> None:
     for name, operation in OPERATIONS.items():
         if operation.method and not hasattr(Tensor, name):
             _attach(name, operation.function)
-    for name in ("T", "mT", "real", "imag"):
-        read = globals()[f"_{name}"]
+    for name, read in {
+        "T": _transpose,
+        "mT": _matrix_transpose,
+        "real": _real,
+        "imag": _imag,
+    }.items():
         setattr(Tensor, name, property(read, _writer(read) if name in ("real", "imag") else None))
     for function in (reshape, permute_dims, flatten):
         _attach(function.__name__, function)
-    _attach("detach", lambda self: detach(self))
-    _attach("clone", lambda self: clone.call(self))
+    _attach("detach", detach)
+    _attach("clone", clone.call)
     _attach("backward", backward_method)
     _attach("retain_grad", retain_grad)
     _attach("retains_grad", property(retains_grad))
     _attach("to", to)
-    _attach("__array_namespace__", __array_namespace__)
+    _attach("__array_namespace__", array_namespace)
     _attach("to_device", lambda self, device, /, *, stream=None: to_place(self, None, device))
 
 
 def _writer(read: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Any], None]:
-    """`z.imag = value` writes through the view; after `z.imag += 1` the value is that view itself."""
+    """`z.imag = value` writes through the view; after `z.imag += 1` the value is that view."""
 
     def write(self: Tensor, value: Any) -> None:
         part = read(self)
@@ -98,7 +104,7 @@ def _writer(read: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Any], None]:
 
 
 # ---- shapes ---------------------------------------------------------------------------------
-def _T(self: Tensor) -> Tensor:
+def _transpose(self: Tensor) -> Tensor:
     """The transpose of a matrix: a view."""
     if self.ndim != 2:
         raise ShapeError(
@@ -108,7 +114,7 @@ def _T(self: Tensor) -> Tensor:
     return OPERATIONS["matrix_transpose"].function(self)  # type: ignore[no-any-return]
 
 
-def _mT(self: Tensor) -> Tensor:
+def _matrix_transpose(self: Tensor) -> Tensor:
     """The last two axes exchanged: a view."""
     return OPERATIONS["matrix_transpose"].function(self)  # type: ignore[no-any-return]
 
@@ -161,14 +167,16 @@ def flatten(self: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor:
 
 
 # ---- places ---------------------------------------------------------------------------------
-def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> Any:
+def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     """The array API namespace of this tensor's backend and device."""
-    from polygrad.namespace import namespace  # noqa: PLC0415  it reads the methods' module's tables
+    from polygrad.namespace import namespace  # noqa: PLC0415  it lists what is attached here
 
     return namespace(self.device, api_version=api_version)
 
 
-def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Tensor:
+def to(
+    self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False
+) -> Tensor:
     """Another dtype, another device, or both, on the tape: `t.to("cuda:0")`, `t.to(pg.float64)`.
 
     A tensor that is there already is returned itself, unless `copy` is true.
@@ -186,7 +194,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bo
 
 
 def read_place(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:
-    """(dtype, device) from what `to` was given: devices, dtypes and Tensors by position, in any order."""
+    """(dtype, device) from what `to` was given: devices, dtypes and Tensors, in any order."""
     for arg in args:
         if isinstance(arg, Tensor):
             device, dtype = arg.device, arg.dtype
@@ -199,9 +207,6 @@ def read_place(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any
 
 def _is_device(arg: Any) -> bool:
     """Devices are told from dtypes by type; a string is a dtype if it names one."""
-    from polygrad import dtypes  # noqa: PLC0415
-    from polygrad.device import Device  # noqa: PLC0415
-
     return isinstance(arg, Device) or (
         isinstance(arg, str) and arg not in (*dtypes.NAMES, "bfloat16")
     )

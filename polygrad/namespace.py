@@ -1,8 +1,8 @@
 """polygrad as an array API namespace, one for each device.
 
 Libraries that consume the array API call `xp.zeros(n)` without a device, so a Tensor's namespace is
-bound to the Tensor's device. All else in it is the same as in `polygrad` itself, the namespace of the
-default device.
+bound to the Tensor's device. All else in it is the same as in `polygrad` itself, the namespace of
+the default device.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 class Namespace(types.ModuleType):
-    """The array API namespace of one device; importable, hashable, picklable, equal only to itself."""
+    """The array API namespace of one device; importable, hashable, picklable."""
 
     __array_api_version__ = "2024.12"
 
@@ -63,7 +63,7 @@ def _bound(function: Any, device: str) -> Any:
     return inner
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _make(device: str) -> Namespace:
     made = Namespace(device)
     sys.modules.setdefault(made.__name__, made)

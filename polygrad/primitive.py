@@ -23,8 +23,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from polygrad.backend import declare_forward
-from polygrad.calls import make_call
 from polygrad.errors import GradientError, PrimitiveError
+from polygrad.straight import make_call
 from polygrad.tape import Node, Port
 from polygrad.tensor import Tensor, new_tensor, raw
 
@@ -55,14 +55,14 @@ class TensorOperations:
         return call
 
 
-def CONSTANT(g: Any) -> None:
+def CONSTANT(g: Any) -> None:  # noqa: N802  a rule, and a constant of the language of rules
     """The rule of a function whose derivative is zero wherever it exists."""
 
 
 def not_implemented(why: str) -> Rule:
     """A rule that raises when its gradient is asked for, and says why there is none."""
 
-    def rule(g: Any) -> Any:
+    def rule(g: Any) -> Any:  # noqa: ARG001  every rule takes g
         raise GradientError("this gradient is not implemented", why, "detach() the input")
 
     return rule
@@ -81,8 +81,9 @@ class Primitive:
         A rule for each differentiable input; CONSTANT and `not_implemented(why)` are rules too. For
         an input without one, asking for its gradient is an error.
     forward
-        The function on raw arrays, called with inputs by position and keywords by name; if its first
-        parameter is `F`, it receives the Kernels. Omitted: the library's function of that name.
+        The function on raw arrays, called with inputs by position and keywords by name; if its
+        first parameter is `F`, it receives the Kernels. Omitted: the library's function of that
+        name.
     keywords
         Keyword arguments and their defaults.
     outputs
@@ -121,7 +122,9 @@ class Primitive:
         check: Callable[..., None] | None = None,
     ) -> None:
         if name in PRIMITIVES:
-            raise PrimitiveError(f"there is a primitive {name!r} already", name, "choose another name")
+            raise PrimitiveError(
+                f"there is a primitive {name!r} already", name, "choose another name"
+            )
         self.name, self.inputs, self.outputs = name, tuple(inputs), outputs
         self.keywords = dict(keywords or {})
         self.promotes = self.inputs if promotes is None else tuple(promotes)
@@ -218,7 +221,7 @@ class Primitive:
         return saver(arrays, out, keywords)
 
     def _saver(self, mask: int) -> Rule:
-        """What `save` does for one mask, written out: it runs for every operation that is recorded."""
+        """What `save` does for one mask, written out: it runs for every recorded operation."""
         wanted, parts = self.saved_names(mask), []
         for n in self.needs:
             source = n if n in self.inputs else n.removesuffix("_shape")
@@ -234,12 +237,11 @@ class Primitive:
                 i = self.inputs.index(source)
                 parts.append(f"a[{i}]" if n in self.inputs else f"shape(a[{i}])")
         scope = {"default": self.keywords, "shape": _shape}
-        saver: Rule = eval(f"lambda a, out, k: ({''.join(part + ', ' for part in parts)})", scope)  # noqa: S307
+        text = "".join(part + ", " for part in parts)
+        saver: Rule = eval(f"lambda a, out, k: ({text})", scope)  # noqa: S307  names checked above
         return saver
 
-    def backward(
-        self, node: Node, g: Any, F: Any, saved: Any, wanted: Sequence[bool]
-    ) -> list[Any]:
+    def backward(self, node: Node, g: Any, F: Any, saved: Any, wanted: Sequence[bool]) -> list[Any]:
         """The cotangents of a sequence of inputs."""
         del node
         rule: Any = self.rules[0]
@@ -297,4 +299,3 @@ def _revive_input(node: Node, i: int, value: Any) -> Any:
 
 def _identity_node(edge: Any, shape: Any, kernels: Any) -> Node:
     return Node(PRIMITIVES["identity"], (edge,), (shape,), kernels, ())
-

@@ -119,7 +119,7 @@ def _scan() -> None:
         install = f"pip install {point.dist.name if point.dist else point.name}"
         try:
             cls = point.load()
-        except Exception:  # noqa: BLE001  load() raises it again, for those who ask for the backend
+        except Exception:  # noqa: BLE001  said when a device of the plugin is named
             _catalogue[point.name] = Entry(point.name, point.value, (point.name,), (), install)
             continue
         _catalogue[point.name] = Entry(

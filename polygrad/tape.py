@@ -1,14 +1,14 @@
 """The tape: what is recorded of each operation, and nothing else.
 
-A node holds arrays and edges, never a Tensor that it produced: no cycles, so a graph dies by reference
-count the moment its last output is dropped.
+A node holds arrays and edges, never a Tensor that it produced: no cycles, so a graph dies by
+reference count the moment its last output is dropped.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, Union
 
 if TYPE_CHECKING:
     from polygrad.backend import Kernels
@@ -43,8 +43,8 @@ class Node:
     primitive
         What was applied: it holds the rules.
     edges
-        For each input: the Node, or Port of a node with several outputs, that made it; a leaf Tensor;
-        None for a constant.
+        For each input: the Node, or Port of a node with several outputs, that made it; a leaf
+        Tensor; None for a constant.
     shapes
         For each input with an edge, its shape.
     kernels
@@ -159,7 +159,7 @@ class Hook:
         if self in self.store:
             self.store.remove(self)
 
-    def __enter__(self) -> Hook:
+    def __enter__(self) -> Self:
         """Use the handle as a context manager."""
         return self
 

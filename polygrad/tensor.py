@@ -1,13 +1,14 @@
 """The Tensor: an array, the Kernels of its device and dtype, the edge of the tape. No mathematics.
 
-Operators and mathematical methods are attached by `polygrad.methods` from the registry of operations.
+Operators and mathematical methods are attached by `polygrad.methods` from the registry of
+operations.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -40,7 +41,8 @@ class Tensor:
     Attributes (internal; users have the properties)
     ------------------------------------------------
     array
-        The library's array. None for a view of something that was written since: `raw(t)` looks it up.
+        The library's array. None for a view of something that was written since: `raw(t)` looks it
+        up.
     kernels
         The operations of its backend, device and dtype.
     node
@@ -75,13 +77,13 @@ class Tensor:
         def __getattr__(self, name: str) -> Any: ...
         def __add__(self, other: Any) -> Tensor: ...
         def __radd__(self, other: Any) -> Tensor: ...
-        def __iadd__(self, other: Any) -> Tensor: ...
+        def __iadd__(self, other: Any) -> Self: ...
         def __sub__(self, other: Any) -> Tensor: ...
         def __rsub__(self, other: Any) -> Tensor: ...
-        def __isub__(self, other: Any) -> Tensor: ...
+        def __isub__(self, other: Any) -> Self: ...
         def __mul__(self, other: Any) -> Tensor: ...
         def __rmul__(self, other: Any) -> Tensor: ...
-        def __imul__(self, other: Any) -> Tensor: ...
+        def __imul__(self, other: Any) -> Self: ...
         def __truediv__(self, other: Any) -> Tensor: ...
         def __rtruediv__(self, other: Any) -> Tensor: ...
         def __pow__(self, other: Any) -> Tensor: ...
@@ -97,7 +99,7 @@ class Tensor:
         def __getitem__(self, key: Any) -> Tensor: ...
         def __setitem__(self, key: Any, value: Any) -> None: ...
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002  whatever it is, refuse
         raise InvalidTypeError(
             "a Tensor is not made by calling its class",
             "Tensor(...)",
@@ -386,8 +388,9 @@ class Tensor:
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Hook:
         """Call `hook` with the gradient of this tensor whenever it is computed.
 
-        If it returns a Tensor, that replaces the gradient. The handle's `remove()` ends it. Hooks stay
-        with the value they were registered on: after a write they see the old value's gradient.
+        If it returns a Tensor, that replaces the gradient. The handle's `remove()` ends it. Hooks
+        stay with the value they were registered on: after a write they see the old value's
+        gradient.
 
         Raises
         ------
@@ -403,7 +406,7 @@ class Tensor:
                 self.hooks = []
             return Hook(hook, 0, self.hooks)
         node = self.grad_fn
-        assert node is not None  # noqa: S101  self.node is set
+        assert node is not None  # noqa: S101  for the type checker
         if node.hooks is None:
             node.hooks = []
         return Hook(hook, self.output_nr, node.hooks)

@@ -1,17 +1,18 @@
 """Views and writes: values inside, PyTorch's aliasing outside, on every backend.
 
-On the tape there are only pure operations: `look(x; recipe)` is any chain of views, `put(x, value; recipe)` any
-write. A write rebinds a Tensor to a new value, so a saved value is never overwritten.
+On the tape there are only pure operations: `look(x; recipe)` is any chain of views, `put(x, value;
+recipe)` any write. A write rebinds a Tensor to a new value, so a saved value is never overwritten.
 
 Note [Who may see a write]
 --------------------------
-The *root* is the Tensor that owns a value; it knows its live views weakly, they know it strongly. A write (1)
-fetches its operands, (2) refuses what it must, (3) makes the node from the present edges, (4) empties
-the cached array of every live view, (5) stores, in place if the root's array then has exactly one
-reference and owns its memory, else in a copy, (6) rebinds the history of the base. Saved values, shared
-gradients, hook arguments, the user's memory: all of them raise the reference count, and so are safe
-without a line of code of their own. A view whose array is None is stale: it is looked up again when next
-read. While a write decides, no frame here holds the root's array except through an operand.
+The *root* is the Tensor that owns a value; it knows its live views weakly, they know it strongly.
+A write (1) fetches its operands, (2) refuses what it must, (3) makes the node from the present
+edges, (4) empties the cached array of every live view, (5) stores, in place if the root's array
+then has exactly one reference and owns its memory, else in a copy, (6) rebinds the history of the
+base. Saved values, shared gradients, hook arguments, the user's memory: all of them raise the
+reference count, and so are safe without a line of code of their own. A view whose array is None is
+stale: it is looked up again when next read. While a write decides, no frame here holds the root's
+array except through an operand.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from polygrad.backend import Kernels
 from polygrad.calls import describe, operand, record
 from polygrad.config import grad_mode
 from polygrad.dtypes import BOOL, COMPLEX, INTEGER, REAL
@@ -40,9 +42,26 @@ from polygrad.registry import backend_of, load
 from polygrad.tensor import Tensor, new_tensor, raw
 
 __all__ = [
-    "ViewPrimitive", "assign", "broadcast_to", "detach", "getitem", "getitem_adjoint", "imag",
-    "inplace", "link", "look", "permute_dims", "put", "read_key", "real", "rebind", "same_view", "reshape",
-    "reshape_tensor", "setitem", "write",
+    "ViewPrimitive",
+    "assign",
+    "broadcast_to",
+    "detach",
+    "getitem",
+    "getitem_adjoint",
+    "imag",
+    "inplace",
+    "link",
+    "look",
+    "permute_dims",
+    "put",
+    "read_key",
+    "real",
+    "rebind",
+    "reshape",
+    "reshape_tensor",
+    "same_view",
+    "setitem",
+    "write",
 ]  # fmt: skip
 
 Step = tuple["ViewPrimitive", dict[str, Any], tuple[int, ...]]
@@ -76,7 +95,7 @@ class View:
         self.root, self.base, self.recipe, self.skip, self.frozen = root, base, recipe, skip, frozen
 
     def refresh(self, t: Tensor) -> Any:
-        """Look a stale view up again: its value, and one `look` node on the base's present history."""
+        """Look a stale view up again: its value, and a `look` node on the base's history now."""
         kernels = self.root.kernels
         t.array = kernels.look(self.root.array, recipe=self.recipe)
         base = self.base
@@ -168,13 +187,15 @@ def _check_write(t: Tensor, base: Tensor, recipe: Recipe, value: Any, what: str)
             )  # fmt: skip
         if type(t.alias) is View and t.alias.frozen:
             raise InPlaceError(
-                "in-place write to a view made under no_grad() of a tensor that requires grad", where,
+                "in-place write to a view made under no_grad() of a tensor that requires grad",
+                where,
                 "make the view outside no_grad(), or write under no_grad()",
             )  # fmt: skip
     for primitive, _, _ in recipe:
         if primitive.overlaps:
             raise InPlaceError(
-                f"in-place write to the result of {primitive.name}, whose elements share memory", where,
+                f"in-place write to the result of {primitive.name}, whose elements share memory",
+                where,
                 "write to t.clone()",
             )  # fmt: skip
     if not isinstance(value, Tensor):
@@ -210,7 +231,8 @@ def write(t: Tensor, value: Any, key: Key | None = None) -> None:
     kind = _check_write(t, base, recipe, value, "setitem")
     if kind == COMPLEX and not t.kernels.is_complex:
         raise DtypeError(
-            f"a complex value does not fit into a {t.dtype} tensor", f"setitem{describe([t, value])}",
+            f"a complex value does not fit into a {t.dtype} tensor",
+            f"setitem{describe([t, value])}",
             "write its real part, or make the tensor complex",
         )  # fmt: skip
     last: Recipe = ()
@@ -223,7 +245,9 @@ def write(t: Tensor, value: Any, key: Key | None = None) -> None:
     if tracked:
         made = new_tensor(_Shaped(()), base.kernels)
         start = _Shaped((steps + last)[0][2])
-        casts = [base.kernels, value.kernels] if isinstance(value, Tensor) else None
+        casts: list[Kernels | None] | None = None
+        if isinstance(value, Tensor):
+            casts = [base.kernels, value.kernels]
         record(put, base.kernels, (base, value), (start, stored), casts, (made,),
                {"recipe": steps + last})  # fmt: skip
     if isinstance(value, Tensor) and value.kernels is not t.kernels:
@@ -232,7 +256,7 @@ def write(t: Tensor, value: Any, key: Key | None = None) -> None:
         _store(root, recipe + last, stored)
     except PolygradError:
         raise
-    except (IndexError, *root.kernels.backend.index_errors) as error:
+    except root.kernels.backend.index_errors as error:
         raise OutOfRangeError(
             f"index out of range: {error}", f"setitem{describe([t, value])}", "check the key"
         ) from error
@@ -262,7 +286,7 @@ def rebind(base: Tensor, node: Any) -> None:
 
 
 def _retained(t: Tensor) -> bool:
-    """Whether the user asked for the gradient of this non-leaf; the hook is taken off its old node."""
+    """Whether the gradient of this non-leaf was asked for; the hook is taken off its old node."""
     node = t.grad_fn
     if node is None or not node.hooks:
         return False
@@ -274,7 +298,7 @@ def _retained(t: Tensor) -> bool:
 
 
 class RetainGrad:
-    """The hook behind `retain_grad`: it knows its tensor weakly, and follows it when it is rebound."""
+    """The hook behind `retain_grad`: it knows its tensor weakly, and follows it when rebound."""
 
     def __init__(self, t: Tensor) -> None:
         self.target = weakref.ref(t)
@@ -350,7 +374,7 @@ def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     return lead >= 0 and all(n in (1, m) for n, m in zip(shape, target[lead:], strict=True))
 
 
-# ---- memory: libraries with true views, once the array is known to be unshared ---------------------
+# ---- memory: libraries with true views, once the array is known to be unshared ----------------
 def _target(F: Any, array: Any, recipe: Recipe) -> Any:
     """The memory that a write to the view means; None where a step made a copy of it."""
     out = array
@@ -374,8 +398,8 @@ def fill(F: Any, array: Any, recipe: Recipe, value: Any) -> bool:
 class ViewPrimitive(Primitive):
     """A primitive whose result aliases its input.
 
-    `pull(F, g, shape, **keywords)` is its adjoint; `back(F, x, new, shape, **keywords)` the input with the
-    viewed part replaced, which for a bijection is `pull` again.
+    `pull(F, g, shape, **keywords)` is its adjoint; `back(F, x, new, shape, **keywords)` the input
+    with the viewed part replaced, which for a bijection is `pull` again.
     """
 
     def __init__(
@@ -507,7 +531,7 @@ def _put(F: Any, x: Any, value: Any, recipe: Recipe) -> Any:
 
 
 def _written(F: Any, g: Any, recipe: Recipe) -> Any:
-    """The cotangent of a written value; where a key names a place twice, only the last write has one."""
+    """The cotangent of a written value; of writes to one place only the last has one."""
     g = F.look(g, recipe=recipe)
     p, keywords, shape = recipe[-1]
     key = keywords.get("key", ())
@@ -568,14 +592,14 @@ def read_key(key: Any, t: Tensor) -> Key:
         if type(k) is int or k is None:
             pass
         elif type(k) is slice:
-            entry = slice(*(None if i is None else i.__index__() for i in (k.start, k.stop, k.step)))
+            entry = slice(
+                *(None if i is None else i.__index__() for i in (k.start, k.stop, k.step))
+            )
         elif k is Ellipsis:
             dots = True
         elif isinstance(k, Tensor) and k.ndim == 0 and k.kernels.kind == INTEGER:
             entry = int(k)
-        elif isinstance(k, (Tensor, bool, list, np.ndarray, np.bool_)) or isinstance(
-            k, backend.array_types
-        ):
+        elif isinstance(k, (Tensor, bool, list, np.ndarray, np.bool_, *backend.array_types)):
             entry = _key_array(k, t)
             basic = False
         elif hasattr(k, "__index__"):
@@ -631,7 +655,7 @@ def getitem_tensor(t: Tensor, key: Any) -> Tensor:
 
 
 def reshape_tensor(t: Tensor, shape: tuple[int, ...], copy: bool | None = None) -> Tensor:
-    """A view exactly where strides on a C-ordered root allow one: the same answer on every backend."""
+    """A view exactly where strides on a C-ordered root allow one, on every backend."""
     view = copy is not True and _reshape_is_view(t, shape)
     if copy is False and not view:
         raise ShapeError(

@@ -10,7 +10,7 @@ import polygrad as pg
 from polygrad.errors import PolygradError
 from polygrad.registry import find_device
 
-# Every device that CI has. A backend that is not installed here has no tests, and `make test` installs all.
+# Every device that CI has; `make test` installs all their libraries.
 DEVICES = [
     "cpu", "frozen:0", "strict:cpu", "strict:device1", "strict:no_float64", "strict:no_x64",
     "sycl:cpu:0", "jax:cpu:0",

@@ -1,4 +1,4 @@
-"""Views and writes: random programs against the oracle, and directed checks with the collector off."""
+"""Views and writes: random programs against the oracle, directed checks without the collector."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import weakref
 
 import numpy as np
 import pytest
-from tests.view_oracle import run_program
 
 import polygrad as pg
 from polygrad.errors import DtypeError, InPlaceError, OutOfRangeError, ShapeError
 from polygrad.tape import Node
 from polygrad.tensor import Tensor, raw
 from polygrad.views import View
+from tests.view_oracle import run_program
 
 
 @pytest.mark.parametrize("block", range(6))

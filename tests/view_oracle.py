@@ -1,9 +1,10 @@
-"""An oracle for views and writes that knows nothing of polygrad: cells, index maps, forward-mode Jacobians.
+"""An oracle for views and writes that knows nothing of polygrad: cells, index maps, forward-mode
+Jacobians.
 
-A *storage* is a vector of cells. A *face* is one history over a storage: it holds a Jacobian row for every
-cell. A modelled tensor is (storage, face, index map); a view is a NumPy view of the index map. A random
-program is run on polygrad and on the model, and both must agree on values, `requires_grad` and gradients.
-"""
+A *storage* is a vector of cells. A *face* is one history over a storage: it holds a Jacobian row
+for every cell. A modelled tensor is (storage, face, index map); a view is a NumPy view of the index
+map. A random program is run on polygrad and on the model, and both must agree on values,
+`requires_grad` and gradients. """
 
 from __future__ import annotations
 
@@ -77,7 +78,9 @@ class Program:
             self.leaves.append(t)
             self.pairs.append((t, m))
         values = self.r.uniform(-1, 1, SHAPES[self.r.integers(len(SHAPES))])
-        self.pairs.append((pg.tensor(values, device=device), fresh(values, self.zeros(values), False)))
+        self.pairs.append(
+            (pg.tensor(values, device=device), fresh(values, self.zeros(values), False))
+        )
 
     def zeros(self, values):
         return np.zeros((np.size(values), self.width))
@@ -89,7 +92,19 @@ class Program:
 
     def step(self):
         kind = self.r.choice(
-            ["view", "view", "view", "write", "write", "inplace", "inplace", "unary", "binary", "detach", "drop"]
+            [
+                "view",
+                "view",
+                "view",
+                "write",
+                "write",
+                "inplace",
+                "inplace",
+                "unary",
+                "binary",
+                "detach",
+                "drop",
+            ]
         )
         getattr(self, "do_" + kind)()
 
@@ -99,8 +114,11 @@ class Program:
         recording = self.r.uniform() < 0.9
         with pg.set_grad_enabled(recording):
             out, index, overlaps = self.some_view(t, m)
-        self.pairs.append((out, m.view(index, overlaps, recording)) if overlaps is not None
-                          else (out, fresh(m.values.reshape(index.shape), m.rows, m.tracked and recording)))
+        self.pairs.append(
+            (out, m.view(index, overlaps, recording))
+            if overlaps is not None
+            else (out, fresh(m.values.reshape(index.shape), m.rows, m.tracked and recording))
+        )
 
     def some_view(self, t, m):
         i, r = m.index, self.r
@@ -122,12 +140,16 @@ class Program:
             return t[None], i[None], False
         if kind == "broadcast" and i.ndim == 1 and i.size:
             return pg.broadcast_to(t, (2, *i.shape)), np.broadcast_to(i, (2, *i.shape)), True
-        shapes = [s for s in [(i.size,), (i.size, 1), (2, i.size // 2), (i.size // 2, 2)] if np.prod(s) == i.size]
+        shapes = [
+            s
+            for s in [(i.size,), (i.size, 1), (2, i.size // 2), (i.size // 2, 2)]
+            if np.prod(s) == i.size
+        ]
         shape = shapes[r.integers(len(shapes))]
         self.log.append(shape)
         out = pg.reshape(t, shape)
         made = i.reshape(shape)
-        # A view iff the strides of a C-ordered root allow it; NumPy's index map has just those strides.
+        # A view iff the strides of a C-ordered root allow it; the index map has just those.
         return out, made, False if np.shares_memory(made, i) or not i.size else None
 
     # ---- writes
@@ -160,7 +182,9 @@ class Program:
         found = [p for p in self.pairs if p[1].index.shape == shape]
         if not found or self.r.uniform() < 0.3:
             number = float(self.r.uniform(-1, 1))
-            return number, fresh(np.full(shape, number), np.zeros((int(np.prod(shape)), self.width)), False)
+            return number, fresh(
+                np.full(shape, number), np.zeros((int(np.prod(shape)), self.width)), False
+            )
         return found[self.r.integers(len(found))]
 
     def do_write(self):
@@ -171,7 +195,9 @@ class Program:
         value, v = self.operand(part.shape)
         self.log.append(("write", key, recording))
         values, rows, tracked = v.values.copy(), v.rows.copy(), v.tracked
-        ours = tuple(pg.tensor(k, device=self.device) if isinstance(k, np.ndarray) else k for k in key)
+        ours = tuple(
+            pg.tensor(k, device=self.device) if isinstance(k, np.ndarray) else k for k in key
+        )
 
         def write():
             t[ours] = value
@@ -185,8 +211,11 @@ class Program:
             kinds += [(slice(1, None),), (slice(None, None, -1),)]
         if i.ndim and i.shape[0]:
             n = i.shape[0]
-            kinds += [(int(self.r.integers(n)),), (self.r.permutation(n)[: max(1, n // 2)],),
-                      (self.r.uniform(size=n) < 0.5,)]
+            kinds += [
+                (int(self.r.integers(n)),),
+                (self.r.permutation(n)[: max(1, n // 2)],),
+                (self.r.uniform(size=n) < 0.5,),
+            ]
         return kinds[self.r.integers(len(kinds))]
 
     def do_inplace(self):
@@ -212,7 +241,9 @@ class Program:
     # ---- arithmetic
     def do_unary(self):
         t, m = self.pick()
-        self.pairs.append((pg.sin(t), fresh(np.sin(m.values), np.cos(m.values)[..., None] * m.rows, m.tracked)))
+        self.pairs.append(
+            (pg.sin(t), fresh(np.sin(m.values), np.cos(m.values)[..., None] * m.rows, m.tracked))
+        )
 
     def do_binary(self):
         t, m = self.pick()
@@ -235,7 +266,9 @@ class Program:
         total = None
         want = np.zeros(self.width)
         for t, m in self.pairs:
-            np.testing.assert_allclose(pg.asarray(t).detach().numpy(), m.values, atol=1e-12, err_msg=str(self.log))
+            np.testing.assert_allclose(
+                pg.asarray(t).detach().numpy(), m.values, atol=1e-12, err_msg=str(self.log)
+            )
             assert t.requires_grad == m.tracked, self.log
             if m.tracked and m.index.size:
                 w = self.r.uniform(0.5, 1.5, m.index.shape)
@@ -244,7 +277,9 @@ class Program:
                 want += (w[..., None] * m.rows).reshape(-1, self.width).sum(axis=0)
         if total is None:
             return
-        found = pg.autograd.grad(total, self.leaves, create_graph=create_graph, materialize_grads=True)
+        found = pg.autograd.grad(
+            total, self.leaves, create_graph=create_graph, materialize_grads=True
+        )
         got = np.concatenate([g.detach().numpy().reshape(-1) for g in found])
         np.testing.assert_allclose(got, want, atol=1e-10, err_msg=str(self.log))
 
@@ -256,6 +291,8 @@ def run_program(seed, device="cpu", steps=14, create_graph=False):
         program.step()
         if program.r.uniform() < 0.2:
             t, m = program.pick()
-            np.testing.assert_allclose(t.detach().numpy(), m.values, atol=1e-12, err_msg=str(program.log))
+            np.testing.assert_allclose(
+                t.detach().numpy(), m.values, atol=1e-12, err_msg=str(program.log)
+            )
     program.check(create_graph)
     return program

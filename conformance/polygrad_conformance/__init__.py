@@ -1,8 +1,7 @@
 """The conformance suite: does a device compute what NumPy computes in double precision?
 
-The first file of it is parity: every operation, layer and optimiser, value and gradient, in the device's own
-dtype against NumPy float64.
-"""
+The first file of it is parity: every operation, layer and optimiser, value and gradient, in the
+device's own dtype against NumPy float64. """
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ from polygrad.autograd.checkpointing import checkpoint
 from polygrad.autograd.derivatives import hessian, hvp, jacobian, jvp, vjp
 from polygrad.autograd.function import Function
 from polygrad.autograd.gradcheck import gradcheck, gradgradcheck
-from polygrad.gradients import backward, grad
 from polygrad.autograd.recorders import detect_anomaly, saved_tensors_hooks
+from polygrad.gradients import backward, grad
 
 __all__ = [
     "Function", "backward", "checkpoint", "detect_anomaly", "grad", "gradcheck", "gradgradcheck",

@@ -1,9 +1,9 @@
 """`checkpoint`: forget what a function saved, and compute it again when backward needs it.
 
-The function runs once, recorded as always, but every node's saved values are dropped. When the first of
-them is needed, the function runs again from the same inputs and the same random state, and the values of
-its k-th node serve the k-th node of the first run. So parameters captured by the function get their
-gradients, and `create_graph` works, without a rule of their own.
+The function runs once, recorded as always, but every node's saved values are dropped. When the
+first of them is needed, the function runs again from the same inputs and the same random state, and
+the values of its k-th node serve the k-th node of the first run. So parameters captured by the
+function get their gradients, and `create_graph` works, without a rule of their own.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ class _Frozen:
 class _Replay:
     """Runs the function again, once, and hands out what its nodes save."""
 
-    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any, preserve: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], args: Any, kwargs: Any, preserve: bool
+    ) -> None:
         self.function = function
         self.call = tree_map(lambda x: _Frozen(x) if isinstance(x, Tensor) else x, (args, kwargs))
         self.state = random.get_state() if preserve else None
@@ -115,7 +117,8 @@ def checkpoint(
     Parameters
     ----------
     function
-        Called now, and once more in each backward through its result. It must do the same both times.
+        Called now, and once more in each backward through its result. It must do the same both
+        times.
     preserve_rng_state
         Replay polygrad's random numbers, so that dropout draws the same mask.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from polygrad.gradients import grad
 from polygrad.config import enable_grad
 from polygrad.errors import InvalidTypeError, ShapeError
+from polygrad.gradients import grad
 from polygrad.ops.manipulation import reshape
 from polygrad.ops.rearrangement import stack
 from polygrad.tensor import Tensor, new_tensor, raw
@@ -24,14 +24,18 @@ def _tuple(value: Any, where: str) -> tuple[tuple[Tensor, ...], bool]:
     found = (value,) if single else tuple(value)
     for t in found:
         if not isinstance(t, Tensor):
-            raise InvalidTypeError(f"expected Tensors, got {type(t).__name__}", where, "use pg.asarray")
+            raise InvalidTypeError(
+                f"expected Tensors, got {type(t).__name__}", where, "use pg.asarray"
+            )
     return found, single
 
 
 def _leaves(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
-    """Inputs to differentiate at: fresh leaves, or, to go on differentiating, tensors that lead back."""
+    """Inputs to differentiate at: fresh leaves, or, with `create_graph`, tensors that lead back."""
     if create_graph:
-        return tuple(clone.call(x) if x.requires_grad else detach(x).requires_grad_() for x in inputs)
+        return tuple(
+            clone.call(x) if x.requires_grad else detach(x).requires_grad_() for x in inputs
+        )
     return tuple(detach(x).requires_grad_() for x in inputs)
 
 
@@ -64,7 +68,9 @@ def _weights(outputs: tuple[Tensor, ...], v: Any, where: str) -> tuple[Tensor, .
     return found
 
 
-def vjp(function: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> Pair:
+def vjp(
+    function: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False
+) -> Pair:
     """(function(*inputs), v^T J): the product of a vector with the Jacobian.
 
     Parameters
@@ -72,7 +78,8 @@ def vjp(function: Callable[..., Any], inputs: Any, v: Any = None, create_graph: 
     function
         Takes Tensors, returns a Tensor or a tuple of them.
     inputs
-        A Tensor or a tuple of them; their values are used, not their history, unless `create_graph`.
+        A Tensor or a tuple of them; their values are used, not their history, unless
+        `create_graph`.
     v
         One tensor for each output, of its shape; may be left out for one output of one element.
     create_graph

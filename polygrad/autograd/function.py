@@ -1,7 +1,7 @@
 """`Function`: operations with a backward written by the user.
 
-What is saved are arrays and edges, never Tensors: a Tensor may be rebound, and one saved on the context
-would be a cycle.
+What is saved are arrays and edges, never Tensors: a Tensor may be rebound, and one saved on the
+context would be a cycle.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Context:
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs_input_grad
         self.materialize_grads = True
-        self._to_save: tuple[Tensor | None, ...] = ()
-        self._non_differentiable: tuple[Tensor, ...] = ()
-        self._dirty: tuple[Tensor, ...] = ()
-        self._available: tuple[Tensor | None, ...] | None = None
+        self.to_save: tuple[Tensor | None, ...] = ()
+        self.non_differentiable: tuple[Tensor, ...] = ()
+        self.dirty: tuple[Tensor, ...] = ()
+        self.available: tuple[Tensor | None, ...] | None = None
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for backward. One that is written in place before then is an error there."""
@@ -40,15 +40,15 @@ class Context:
                     f"save_for_backward takes Tensors, not {type(t).__name__}",
                     "Function.forward", "keep other objects as attributes of ctx",
                 )  # fmt: skip
-        self._to_save = tensors
+        self.to_save = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """These outputs have no gradient."""
-        self._non_differentiable = tensors
+        self.non_differentiable = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """These inputs were written in place, and are returned."""
-        self._dirty = tensors
+        self.dirty = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward gets zeros, or None, for outputs that were not used."""
@@ -57,12 +57,12 @@ class Context:
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """What was saved; only while backward runs."""
-        if self._available is None:
+        if self.available is None:
             raise GradientError(
                 "saved_tensors is there only while backward runs", "Function",
                 "read it inside backward; keep a graph for a second one with retain_graph=True",
             )  # fmt: skip
-        return self._available
+        return self.available
 
 
 class _Saved:
@@ -108,7 +108,12 @@ class _Application:
     tensor_namespace = None
 
     def __init__(
-        self, function: type[Function], context: Context, count: int, places: tuple[int, ...], made: int
+        self,
+        function: type[Function],
+        context: Context,
+        count: int,
+        places: tuple[int, ...],
+        made: int,
     ) -> None:
         self.function, self.context, self.count = function, context, count
         self.places, self.made = places, made  # which of forward's outputs are on the tape
@@ -122,11 +127,10 @@ class _Application:
 
     def revive(self, node: Node, saved: Any) -> Any:
         """Unpacking is left to `backward`."""
+        del node
         return saved
 
-    def backward(
-        self, node: Node, g: Any, F: Any, saved: Any, wanted: Sequence[bool]
-    ) -> list[Any]:
+    def backward(self, node: Node, g: Any, F: Any, saved: Any, wanted: Sequence[bool]) -> list[Any]:
         """Run the user's backward on Tensors, and check what it returns."""
         del wanted
         create_graph = F is not node.kernels
@@ -135,13 +139,13 @@ class _Application:
         given: list[Tensor | None] = [None] * self.made
         for place, x in zip(self.places, gs, strict=True):
             given[place] = x if x is None or isinstance(x, Tensor) else wrap(x, node.kernels)
-        context._available = tuple(  # noqa: SLF001  the two classes are one mechanism
+        context.available = tuple(
             None if s is None else s.unpack(node, create_graph) for s in saved
         )
         try:
             made = self.function.backward(context, *given)
         finally:
-            context._available = None  # noqa: SLF001
+            context.available = None
         results = list(made) if isinstance(made, (tuple, list)) else [made]
         self._check(node, results)
         return [None if r is None else r if create_graph else raw(r) for r in results]
@@ -173,9 +177,9 @@ def _reduces(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 class Function:
     """Base of operations with a backward of their own; subclasses define two static methods.
 
-    `forward(ctx, *args)` computes, unrecorded; `backward(ctx, *grads)` gets a gradient for each output of
-    forward (None for one that has none) and returns one for each argument, None where there is none. Written in polygrad operations, backward is
-    differentiable itself.
+    `forward(ctx, *args)` computes, unrecorded; `backward(ctx, *grads)` gets a gradient for each
+    output of forward (None for one that has none) and returns one for each argument, None where
+    there is none. Written in polygrad operations, backward is differentiable itself.
 
     Examples
     --------
@@ -229,7 +233,7 @@ class Function:
         cls, context: Context, args: tuple[Any, ...], edges: Any, outputs: list[Any]
     ) -> None:
         """Put the application on the tape."""
-        excluded = {id(t) for t in context._non_differentiable}  # noqa: SLF001
+        excluded = {id(t) for t in context.non_differentiable}
         places = tuple(
             i for i, o in enumerate(outputs)
             if isinstance(o, Tensor) and o.kernels.inexact and id(o) not in excluded
@@ -238,17 +242,15 @@ class Function:
         if not results:
             return
         application = _Application(cls, context, len(args), places, len(outputs))
-        shapes = tuple(
-            None if e is None else a.shape for e, a in zip(edges, args, strict=True)
-        )
+        shapes = tuple(None if e is None else a.shape for e, a in zip(edges, args, strict=True))
         kernels = results[0].kernels
-        to_save, context._to_save = context._to_save, ()  # noqa: SLF001
+        to_save, context.to_save = context.to_save, ()
         saved = tuple(None if t is None else _Saved(t, results) for t in to_save)
         node = Node(application, edges, shapes, kernels, saved)
         node.casts = tuple(a.kernels if e is not None else None
                            for e, a in zip(edges, args, strict=True))  # fmt: skip
-        dirty = {id(t) for t in context._dirty}  # noqa: SLF001
-        context._non_differentiable = context._dirty = ()  # noqa: SLF001
+        dirty = {id(t) for t in context.dirty}
+        context.non_differentiable = context.dirty = ()
         if len(results) > 1:
             node.outs = tuple((raw(t).shape, t.kernels) for t in results)
         for i, t in enumerate(results):
@@ -265,5 +267,5 @@ def _returned_input(output: Any, args: tuple[Any, ...], context: Context) -> boo
     return (
         isinstance(output, Tensor)
         and any(output is a for a in args)
-        and not any(output is t for t in context._dirty)  # noqa: SLF001
+        and not any(output is t for t in context.dirty)
     )

@@ -1,7 +1,7 @@
 """`gradcheck` and `gradgradcheck`: gradients against central differences.
 
-For an output o and a cotangent v the scalar L = Re(sum conj(v) o) is differentiated: the gradient is
-dL/dRe(x) + i dL/dIm(x), compared with (L(x + eps) - L(x - eps)) / (2 eps) for every element.
+For an output o and a cotangent v the scalar L = Re(sum conj(v) o) is differentiated: the gradient
+is dL/dRe(x) + i dL/dIm(x), compared with (L(x + eps) - L(x - eps)) / (2 eps) for every element.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from polygrad.gradients import grad
 from polygrad.config import enable_grad, no_grad
 from polygrad.errors import DtypeError, GradientError, InvalidArgumentError
+from polygrad.gradients import grad
 from polygrad.tensor import Tensor, new_tensor, raw
 from polygrad.views import clone, detach
 
@@ -172,8 +172,8 @@ def gradcheck(
     raise_exception
         Raise with both values instead of returning False.
     fast_mode
-        Compare along one random direction and for one random cotangent, instead of every element: two
-        calls of the function and one backward. `seed` chooses them.
+        Compare along one random direction and for one random cotangent, instead of every element:
+        two calls of the function and one backward. `seed` chooses them.
 
     Raises
     ------

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextvars import Token
 from typing import Any, Self
 
+import numpy as np
+
 from polygrad.config import grad_mode, recorder
 from polygrad.errors import GradientError
 from polygrad.tape import Node, Packed
@@ -50,8 +52,8 @@ class BaseRecorder:
 class detect_anomaly(BaseRecorder):  # noqa: N801  PyTorch's name
     """Find the operation behind a NaN gradient or an error in backward.
 
-    Each operation remembers where it was called; an error in its backward carries that traceback, and a
-    gradient with a NaN raises. It makes everything several times slower.
+    Each operation remembers where it was called; an error in its backward carries that traceback,
+    and a gradient with a NaN raises. It makes everything several times slower.
 
     Parameters
     ----------
@@ -87,7 +89,7 @@ class detect_anomaly(BaseRecorder):  # noqa: N801  PyTorch's name
             kernels = node.kernels
             array = raw(g) if isinstance(g, Tensor) else g
             host = kernels.backend.to_numpy(array) if hasattr(array, "shape") else array
-            if bool((host != host).any()):
+            if bool(np.isnan(host).any()):
                 raise GradientError(
                     f"the backward of {node.primitive.name} made a NaN for its input {i}",
                     f"input shapes {node.shapes}; the forward call was:\n{node.note}",

@@ -1,4 +1,4 @@
-"""Sampled calls taken apart: their floating arrays, and the call rebuilt with tensors in their place."""
+"""Sampled calls taken apart: their floating arrays, and the call with tensors in their place."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Build = Callable[[Sequence[Any], str], tuple[list[Any], dict[str, Any]]]
 def take_apart(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Build]:
     """The floating arrays of a call, and what puts tensors in their place.
 
-    `build(tensors, device)` returns args and kwargs; arrays of integers and booleans become tensors on
-    `device`, lists of arrays lists of tensors.
+    `build(tensors, device)` returns args and kwargs; arrays of integers and booleans become tensors
+    on `device`, lists of arrays lists of tensors.
     """
     arrays: list[Any] = []
 
@@ -29,12 +29,12 @@ def take_apart(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], 
             if value.dtype.kind in "fc":
                 arrays.append(value)
                 place = len(arrays) - 1
-                return lambda tensors, device: tensors[place]  # noqa: ARG005
-            return lambda tensors, device: tensor(value, device=device)  # noqa: ARG005
+                return lambda tensors, device: tensors[place]
+            return lambda tensors, device: tensor(value, device=device)
         if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
             parts = [visit(v) for v in value]
             return lambda tensors, device: type(value)(part(tensors, device) for part in parts)
-        return lambda tensors, device: value  # noqa: ARG005
+        return lambda tensors, device: value
 
     positional = [visit(a) for a in args]
     named = {k: visit(v) for k, v in kwargs.items()}

@@ -33,10 +33,12 @@ def host(value: Any) -> np.ndarray[Any, Any]:
 
 
 def assert_close(got: Any, want: Any, *, dtype: Any = None, what: str = "") -> None:
-    """Fail unless `got` equals `want` within the tolerance of `dtype` (default: the coarser of both)."""
+    """Fail unless `got` equals `want` within the tolerance of `dtype`; default: the coarser one."""
     a, b = host(got), host(want)
     if dtype is None:
-        rtol, atol = (max(pair) for pair in zip(tolerance(a.dtype), tolerance(b.dtype), strict=True))
+        rtol, atol = (
+            max(pair) for pair in zip(tolerance(a.dtype), tolerance(b.dtype), strict=True)
+        )
     else:
         rtol, atol = tolerance(dtype)
     if a.shape != b.shape:

@@ -43,7 +43,7 @@ class Sampler:
     def real(self, *shape: int) -> Host:
         """Values of both signs, none near zero."""
         values = self.interval(0.3, 2.5, *shape)
-        if self.kind in (dtypes.BOOL,) or self.dtype.kind == "u":
+        if self.kind == dtypes.BOOL or self.dtype.kind == "u":
             return values
         signs = self.generator.choice([-1, 1], shape)
         return np.asarray(values * signs).astype(self.dtype)
@@ -82,7 +82,10 @@ def _elementwise(operation: Operation, s: Sampler) -> Iterator[Call]:
     domain = operation.domain
     shapes = ((2, 3), (3,), (2, 1)), ((), (2,), ()), ((0, 3), (3,), (1,)), ((4,), (4,), (4,))
     for shape in shapes:
-        yield tuple(s.interval(*interval, *sh) for interval, sh in zip(domain, shape, strict=False)), {}
+        yield (
+            tuple(s.interval(*interval, *sh) for interval, sh in zip(domain, shape, strict=False)),
+            {},
+        )
 
 
 def samples_of(operation: Operation, dtype: Any) -> list[Call]:

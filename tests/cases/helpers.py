@@ -12,13 +12,13 @@ def A(t):
     return t.detach().numpy()
 
 
-def eq(got, want, rtol=1e-6, atol=0.0, msg=''):
-    got = A(got) if hasattr(got, 'detach') else got
+def eq(got, want, rtol=1e-6, atol=0.0, msg=""):
+    got = A(got) if hasattr(got, "detach") else got
     np.testing.assert_allclose(got, np.asarray(want), rtol=rtol, atol=atol, err_msg=msg)
 
 
-def same(got, want, msg=''):
-    got = A(got) if hasattr(got, 'detach') else got
+def same(got, want, msg=""):
+    got = A(got) if hasattr(got, "detach") else got
     np.testing.assert_array_equal(got, np.asarray(want), err_msg=msg)
 
 
@@ -42,10 +42,10 @@ def raises(types, f, *words):
     try:
         f()
     except types as e:
-        text = str(e).lower().replace('in-place', 'inplace')
+        text = str(e).lower().replace("in-place", "inplace")
         for w in words:
-            assert w.lower() in text, f'message lacks {w!r}: {e}'
+            assert w.lower() in text, f"message lacks {w!r}: {e}"
         return e
-    except Exception as e:  # noqa: BLE001
-        raise AssertionError(f'expected {types}, got {type(e).__name__}: {e}')
-    raise AssertionError(f'expected {types}, nothing was raised')
+    except Exception as e:
+        raise AssertionError(f"expected {types}, got {type(e).__name__}: {e}")
+    raise AssertionError(f"expected {types}, nothing was raised")

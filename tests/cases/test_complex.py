@@ -3,7 +3,7 @@
 import numpy as np
 
 import polygrad as pg
-from tests.cases.helpers import A, eq, leaf, grad, raises
+from tests.cases.helpers import eq, grad, leaf, raises
 
 
 def test_040_complex_angle_scale():
@@ -24,19 +24,19 @@ def test_041_complex_real_mix():
     Right: real leaf, real gradient (real part); backward() on a complex scalar raises; matmul: dA = G B^H, dB = A^H G.
     Closed form.
     """
-    x = leaf([1., 2.])
+    x = leaf([1.0, 2.0])
     w = pg.tensor([1 + 2j, 3 - 1j], dtype=pg.complex64)
     y = x * w
     assert y.dtype == pg.complex64
-    pg.sum(pg.real(y * pg.conj(y))).backward()          # x^2 |w|^2
+    pg.sum(pg.real(y * pg.conj(y))).backward()  # x^2 |w|^2
     assert x.grad.dtype == pg.float32, x.grad.dtype
-    eq(x.grad, [10., 40.])
+    eq(x.grad, [10.0, 40.0])
     z = leaf(1 + 1j, pg.complex64)
     raises(RuntimeError, (z * z).backward)
     (z * z).backward(pg.tensor(1 + 0j, dtype=pg.complex64))
     eq(z.grad, 2 - 2j)
-    a = np.array([[1 + 1j, 2.], [0., 1j]])
-    b = np.array([[2j, 1.], [1 - 1j, 3.]])
+    a = np.array([[1 + 1j, 2.0], [0.0, 1j]])
+    b = np.array([[2j, 1.0], [1 - 1j, 3.0]])
     ta, tb = leaf(a.tolist(), pg.complex64), leaf(b.tolist(), pg.complex64)
     m = ta @ tb
     pg.sum(pg.real(m * pg.conj(m))).backward()

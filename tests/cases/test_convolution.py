@@ -3,14 +3,14 @@
 import numpy as np
 
 import polygrad as pg
-from tests.cases.helpers import INF, NAN, A, eq, same, leaf, grad, raises
+from tests.cases.helpers import INF, NAN, A, eq, grad, leaf, raises, same
 
 
 def _conv2d_ref(x, w, b, stride, padding, dilation, groups):
     n, ci, hi, wi = x.shape
     co, cg, kh, kw = w.shape
     xp = np.zeros((n, ci, hi + 2 * padding[0], wi + 2 * padding[1]))
-    xp[:, :, padding[0]:padding[0] + hi, padding[1]:padding[1] + wi] = x
+    xp[:, :, padding[0] : padding[0] + hi, padding[1] : padding[1] + wi] = x
     ho = (hi + 2 * padding[0] - dilation[0] * (kh - 1) - 1) // stride[0] + 1
     wo = (wi + 2 * padding[1] - dilation[1] * (kw - 1) - 1) // stride[1] + 1
     y = np.zeros((n, co, ho, wo))
@@ -20,20 +20,31 @@ def _conv2d_ref(x, w, b, stride, padding, dilation, groups):
             for i in range(kh):
                 for j in range(kw):
                     r, s = i * dilation[0], j * dilation[1]
-                    y[:, o] += w[o, c, i, j] * xp[:, gi * cg + c, r:r + stride[0] * (ho - 1) + 1:stride[0],
-                                                  s:s + stride[1] * (wo - 1) + 1:stride[1]]
+                    y[:, o] += (
+                        w[o, c, i, j]
+                        * xp[
+                            :,
+                            gi * cg + c,
+                            r : r + stride[0] * (ho - 1) + 1 : stride[0],
+                            s : s + stride[1] * (wo - 1) + 1 : stride[1],
+                        ]
+                    )
         y[:, o] += b[o]
     return y
 
 
 def _fill(*shape):
     k = int(np.prod(shape))
-    return ((np.arange(k) * 7919 % 101) / 50. - 1).reshape(shape)
+    return ((np.arange(k) * 7919 % 101) / 50.0 - 1).reshape(shape)
 
 
-CONVS = [((2, 2, 5, 6), (3, 2, 3, 2), (1, 1), (0, 0), (1, 1), 1), ((1, 4, 7, 6), (6, 2, 3, 2), (2, 3), (1, 2), (1, 1), 2),
-         ((1, 2, 8, 8), (2, 1, 3, 3), (3, 2), (1, 0), (2, 3), 2), ((2, 3, 4, 4), (3, 1, 1, 1), (2, 2), (0, 0), (1, 1), 3),
-         ((1, 1, 2, 3), (2, 1, 4, 5), (1, 1), (2, 2), (1, 1), 1)]
+CONVS = [
+    ((2, 2, 5, 6), (3, 2, 3, 2), (1, 1), (0, 0), (1, 1), 1),
+    ((1, 4, 7, 6), (6, 2, 3, 2), (2, 3), (1, 2), (1, 1), 2),
+    ((1, 2, 8, 8), (2, 1, 3, 3), (3, 2), (1, 0), (2, 3), 2),
+    ((2, 3, 4, 4), (3, 1, 1, 1), (2, 2), (0, 0), (1, 1), 3),
+    ((1, 1, 2, 3), (2, 1, 4, 5), (1, 1), (2, 2), (1, 1), 1),
+]
 
 
 def test_043_conv_transpose_is_the_adjoint():
@@ -45,12 +56,19 @@ def test_043_conv_transpose_is_the_adjoint():
     """
     F = pg.nn.functional
     for xs, ws, st, pd, dl, gr in CONVS:
-        x, w = _fill(*xs), _fill(*ws) + .05
+        x, w = _fill(*xs), _fill(*ws) + 0.05
         cx = _conv2d_ref(x, w, np.zeros(ws[0]), st, pd, dl, gr)
         y = np.sin(1 + np.arange(cx.size)).reshape(cx.shape)
         op = tuple((xs[2 + i] + 2 * pd[i] - dl[i] * (ws[2 + i] - 1) - 1) % st[i] for i in (0, 1))
-        t = F.conv_transpose2d(pg.tensor(y.tolist(), dtype=pg.float64), pg.tensor(w.tolist(), dtype=pg.float64),
-                               stride=st, padding=pd, output_padding=op, dilation=dl, groups=gr)
+        t = F.conv_transpose2d(
+            pg.tensor(y.tolist(), dtype=pg.float64),
+            pg.tensor(w.tolist(), dtype=pg.float64),
+            stride=st,
+            padding=pd,
+            output_padding=op,
+            dilation=dl,
+            groups=gr,
+        )
         assert tuple(t.shape) == xs, (tuple(t.shape), xs)
         adj = np.zeros(xs)
         for i in np.ndindex(*xs):
@@ -59,7 +77,7 @@ def test_043_conv_transpose_is_the_adjoint():
             adj[i] = (_conv2d_ref(e, w, np.zeros(ws[0]), st, pd, dl, gr) * y).sum()
         eq(t, adj, rtol=1e-11, atol=1e-11)
     m = pg.nn.ConvTranspose2d(1, 1, 3, stride=2, padding=1, output_padding=1, dilation=2)
-    assert tuple(m(pg.zeros((1, 1, 4, 4))).shape) == (1, 1, 10, 10)      # (4-1)*2 - 2 + 2*2 + 1 + 1
+    assert tuple(m(pg.zeros((1, 1, 4, 4))).shape) == (1, 1, 10, 10)  # (4-1)*2 - 2 + 2*2 + 1 + 1
 
 
 def test_044_same_padding_even_kernels():
@@ -69,15 +87,31 @@ def test_044_same_padding_even_kernels():
     Right: total pad dilation*(k-1), the extra one at the end; a stride other than 1 is refused. By hand.
     """
     F = pg.nn.functional
-    x = pg.tensor([[[1., 2., 3., 4.]]])
-    same(F.conv1d(x, pg.tensor([[[1., 10.]]]), padding='same'), [[[21., 32., 43., 4.]]])
-    same(F.conv1d(x, pg.tensor([[[1., 10., 100., 1000.]]]), padding='same'), [[[3210., 4321., 432., 43.]]])
-    same(F.conv1d(x, pg.tensor([[[1., 10.]]]), padding='same', dilation=3), [[[30. + 0, 41., 2., 3.]]])
-    same(F.conv1d(x, pg.tensor([[[1., 10., 100.]]]), padding='same'), [[[210., 321., 432., 43.]]])
-    raises((RuntimeError, ValueError), lambda: F.conv1d(x, pg.tensor([[[1., 1.]]]), padding='same', stride=2))
+    x = pg.tensor([[[1.0, 2.0, 3.0, 4.0]]])
+    same(F.conv1d(x, pg.tensor([[[1.0, 10.0]]]), padding="same"), [[[21.0, 32.0, 43.0, 4.0]]])
+    same(
+        F.conv1d(x, pg.tensor([[[1.0, 10.0, 100.0, 1000.0]]]), padding="same"),
+        [[[3210.0, 4321.0, 432.0, 43.0]]],
+    )
+    same(
+        F.conv1d(x, pg.tensor([[[1.0, 10.0]]]), padding="same", dilation=3),
+        [[[30.0 + 0, 41.0, 2.0, 3.0]]],
+    )
+    same(
+        F.conv1d(x, pg.tensor([[[1.0, 10.0, 100.0]]]), padding="same"),
+        [[[210.0, 321.0, 432.0, 43.0]]],
+    )
+    raises(
+        (RuntimeError, ValueError),
+        lambda: F.conv1d(x, pg.tensor([[[1.0, 1.0]]]), padding="same", stride=2),
+    )
     for k in (1, 2, 3, 4, 5):
         for d in (1, 2, 3):
-            assert tuple(F.conv2d(pg.ones((1, 1, 6, 7)), pg.ones((1, 1, k, 2)), padding='same', dilation=d).shape) == (1, 1, 6, 7)
+            assert tuple(
+                F.conv2d(
+                    pg.ones((1, 1, 6, 7)), pg.ones((1, 1, k, 2)), padding="same", dilation=d
+                ).shape
+            ) == (1, 1, 6, 7)
 
 
 def test_045_max_pool_edges():
@@ -89,19 +123,33 @@ def test_045_max_pool_edges():
     window; NaN propagates. By hand; sizes ceil((n + 2p - k)/s) + 1, minus 1 if (o-1)*s >= n + p.
     """
     F = pg.nn.functional
-    x = leaf([[[[-5., -6.], [-7., -8.]]]])
+    x = leaf([[[[-5.0, -6.0], [-7.0, -8.0]]]])
     y = F.max_pool2d(x, 2, stride=1, padding=1)
     same(y, [[[[-5, -5, -6], [-5, -5, -6], [-7, -7, -8]]]])
     pg.sum(y).backward()
-    same(x.grad, [[[[4., 2.], [2., 1.]]]])
-    for n, k, s, p, want in ((6, 1, 2, 0, 3), (8, 3, 4, 0, 2), (5, 3, 3, 1, 2), (7, 2, 2, 1, 4), (5, 2, 2, 0, 3)):
+    same(x.grad, [[[[4.0, 2.0], [2.0, 1.0]]]])
+    for n, k, s, p, want in (
+        (6, 1, 2, 0, 3),
+        (8, 3, 4, 0, 2),
+        (5, 3, 3, 1, 2),
+        (7, 2, 2, 1, 4),
+        (5, 2, 2, 0, 3),
+    ):
         v = F.max_pool2d(pg.zeros((1, 1, n, n)) - 3, k, stride=s, padding=p, ceil_mode=True)
         assert tuple(v.shape) == (1, 1, want, want), (n, k, s, p, tuple(v.shape))
-        same(v, np.full((1, 1, want, want), -3.))
-    g = grad(lambda t: F.max_pool2d(t, 2), [[[[1., 1.], [1., 1.]]]])
+        same(v, np.full((1, 1, want, want), -3.0))
+    g = grad(lambda t: F.max_pool2d(t, 2), [[[[1.0, 1.0], [1.0, 1.0]]]])
     assert g.sum() == 1 and sorted(g.ravel().tolist()) == [0, 0, 0, 1]
-    g = grad(lambda t: F.max_pool2d(t, 2, stride=1), [[[[0., 1., 0.], [0., 9., 0.], [0., 0., 0.]]]])
+    g = grad(
+        lambda t: F.max_pool2d(t, 2, stride=1),
+        [[[[0.0, 1.0, 0.0], [0.0, 9.0, 0.0], [0.0, 0.0, 0.0]]]],
+    )
     same(g, [[[[0, 0, 0], [0, 4, 0], [0, 0, 0]]]])
-    assert np.isnan(A(F.max_pool2d(pg.tensor([[[[1., NAN], [3., 2.]]]]), 2)))
+    assert np.isnan(A(F.max_pool2d(pg.tensor([[[[1.0, NAN], [3.0, 2.0]]]]), 2)))
     same(F.max_pool2d(pg.tensor([[[[-INF, -INF], [-INF, -INF]]]]), 2), [[[[-INF]]]])
-    same(F.max_pool2d(pg.tensor([[[[1., 9., 2., 8., 3.]]]]), (1, 2), stride=(1, 1), dilation=(1, 3)), [[[[8., 9.]]]])
+    same(
+        F.max_pool2d(
+            pg.tensor([[[[1.0, 9.0, 2.0, 8.0, 3.0]]]]), (1, 2), stride=(1, 1), dilation=(1, 3)
+        ),
+        [[[[8.0, 9.0]]]],
+    )

@@ -3,21 +3,24 @@
 import gc
 import time
 
-import numpy as np
-
 import polygrad as pg
-from tests.cases.helpers import A, same, raises
+from tests.cases.helpers import A, raises, same
 
 
 class _Squares:
-    def __init__(self, n): self.n = n
-    def __len__(self): return self.n
-    def __getitem__(self, i): return float(i), i * i
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return float(i), i * i
 
 
 class _TwoArgs(Exception):
     def __init__(self, a, b):
-        super().__init__(f'two-argument failure {a} {b}')
+        super().__init__(f"two-argument failure {a} {b}")
 
 
 class _Faulty(_Squares):
@@ -26,10 +29,11 @@ class _Faulty(_Squares):
 
     def _inner_frame(self, i):
         if i == 5:
-            raise ValueError('bad sample five') if self.kind == 'value' else _TwoArgs('five', 5)
+            raise ValueError("bad sample five") if self.kind == "value" else _TwoArgs("five", 5)
         return i
 
-    def __getitem__(self, i): return self._inner_frame(i)
+    def __getitem__(self, i):
+        return self._inner_frame(i)
 
 
 class _Random(_Squares):
@@ -39,11 +43,18 @@ class _Random(_Squares):
     def __getitem__(self, i):
         import importlib
         import random
+
         import numpy
+
         pg = importlib.import_module(self.module)
-        m = pg.nn.functional.dropout(pg.ones((24,)), p=.5, training=True)
+        m = pg.nn.functional.dropout(pg.ones((24,)), p=0.5, training=True)
         bits = int(sum(int(v > 0) << k for k, v in enumerate(m.numpy().tolist())))
-        return bits, int(numpy.random.randint(1 << 30)), random.randrange(1 << 30), pg.data.get_worker_info().id
+        return (
+            bits,
+            int(numpy.random.randint(1 << 30)),
+            random.randrange(1 << 30),
+            pg.data.get_worker_info().id,
+        )
 
 
 class _Slow(_Squares):
@@ -58,6 +69,7 @@ class _Stream:
 
     def items(self):
         import importlib
+
         w = importlib.import_module(self.module).data.get_worker_info()
         lo, st = (0, 1) if w is None else (w.id, w.num_workers)
         return iter(range(lo, self.n, st))
@@ -65,9 +77,10 @@ class _Stream:
 
 def _no_children(limit=15):
     import multiprocessing
+
     t = time.time()
     while multiprocessing.active_children() and time.time() - t < limit:
-        time.sleep(.05)
+        time.sleep(0.05)
     return not multiprocessing.active_children()
 
 
@@ -79,7 +92,10 @@ def test_072_worker_exception_reaches_caller():
     Right: same type where it can be rebuilt, always the original message, type name and the failing frame; the batches
     before it arrive; no process is left. Contract.
     """
-    for kind, typ, text in (('value', ValueError, 'bad sample five'), ('two', Exception, 'two-argument failure five 5')):
+    for kind, typ, text in (
+        ("value", ValueError, "bad sample five"),
+        ("two", Exception, "two-argument failure five 5"),
+    ):
         for nw in (0, 2):
             it = iter(pg.data.DataLoader(_Faulty(8, kind), batch_size=2, num_workers=nw))
             same(next(it), [0, 1])
@@ -87,14 +103,22 @@ def test_072_worker_exception_reaches_caller():
             try:
                 next(it)
             except typ as e:
-                whole = str(e) + ''.join(map(str, getattr(e, '__notes__', []))) + (repr(e.__cause__) + str(e.__cause__) if e.__cause__ else '')
+                whole = (
+                    str(e)
+                    + "".join(map(str, getattr(e, "__notes__", [])))
+                    + (repr(e.__cause__) + str(e.__cause__) if e.__cause__ else "")
+                )
                 if nw:
-                    for w in (text, '_inner_frame', 'ValueError' if kind == 'value' else '_TwoArgs'):
+                    for w in (
+                        text,
+                        "_inner_frame",
+                        "ValueError" if kind == "value" else "_TwoArgs",
+                    ):
                         assert w in whole + type(e).__name__, (w, whole)
                 else:
                     assert text in whole
             else:
-                raise AssertionError('no exception')
+                raise AssertionError("no exception")
             del it
             gc.collect()
     assert _no_children()
@@ -119,11 +143,13 @@ def test_074_loader_order_and_length():
     order = lambda d: [int(v) for b in d for v in A(b[0]).tolist()]
     runs = []
     for nw in (0, 2):
-        d = D(ds, batch_size=2, shuffle=True, num_workers=nw, generator=pg.Generator().manual_seed(3))
+        d = D(
+            ds, batch_size=2, shuffle=True, num_workers=nw, generator=pg.Generator().manual_seed(3)
+        )
         a, b = order(d), order(d)
         assert sorted(a) == sorted(b) == list(range(7)) and a != b
         runs.append((a, b))
-    assert runs[0] == runs[1], 'order depends on the number of workers'
+    assert runs[0] == runs[1], "order depends on the number of workers"
     d = D(ds, batch_size=2, shuffle=True, generator=pg.Generator().manual_seed(3))
     assert order(d) == runs[0][0]
     assert len(list(D(_Squares(0), batch_size=2))) == 0
@@ -139,7 +165,7 @@ def test_075_unshuffled_loader_leaves_rng_alone():
     Right: with shuffle=False and no workers nothing random happens, so the global stream must not move. Contract.
     """
     F = pg.nn.functional
-    draw = lambda: A(F.dropout(pg.ones((64,)), p=.5))
+    draw = lambda: A(F.dropout(pg.ones((64,)), p=0.5))
     pg.manual_seed(5)
     want = draw()
     pg.manual_seed(5)
@@ -157,9 +183,18 @@ def test_077_iterable_dataset_shards():
     name = pg.__name__
 
     class S(pg.data.IterableDataset):
-        def __iter__(self): return _Stream(7, name).items()
+        def __iter__(self):
+            return _Stream(7, name).items()
+
     for nw in (0, 1, 3):
-        got = sorted(int(v) for b in pg.data.DataLoader(S(), batch_size=2, num_workers=nw) for v in A(b).tolist())
+        got = sorted(
+            int(v)
+            for b in pg.data.DataLoader(S(), batch_size=2, num_workers=nw)
+            for v in A(b).tolist()
+        )
         assert got == list(range(7)), (nw, got)
         assert pg.data.get_worker_info() is None
-    raises((ValueError, RuntimeError, TypeError), lambda: pg.data.DataLoader(S(), batch_size=2, shuffle=True))
+    raises(
+        (ValueError, RuntimeError, TypeError),
+        lambda: pg.data.DataLoader(S(), batch_size=2, shuffle=True),
+    )

@@ -3,7 +3,7 @@
 import numpy as np
 
 import polygrad as pg
-from tests.cases.helpers import INF, A, eq, same, leaf, grad
+from tests.cases.helpers import INF, A, eq, grad, leaf
 
 
 def test_011_bce_with_logits_extremes_and_zero():
@@ -14,16 +14,22 @@ def test_011_bce_with_logits_extremes_and_zero():
     Right: loss softplus(x) - x t, gradient sigmoid(x) - t, also at 0 and with pos_weight w: (1-t) s - w t (1-s). mpmath.
     """
     F = pg.nn.functional
-    x, t = [0., 0., 200., 200., -200., -200., -120.], [0., 1., 0., 1., 0., 1., 1.]
-    s = [.5, .5, 1., 1., 0., 0., 0.]
-    g = grad(lambda v: F.binary_cross_entropy_with_logits(v, pg.tensor(t), reduction='none'), x)
+    x, t = [0.0, 0.0, 200.0, 200.0, -200.0, -200.0, -120.0], [0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0]
+    s = [0.5, 0.5, 1.0, 1.0, 0.0, 0.0, 0.0]
+    g = grad(lambda v: F.binary_cross_entropy_with_logits(v, pg.tensor(t), reduction="none"), x)
     eq(g, np.array(s) - np.array(t), atol=1e-30)
-    y = F.binary_cross_entropy_with_logits(pg.tensor(x), pg.tensor(t), reduction='none')
-    eq(y, [0.6931471805599453, 0.6931471805599453, 200., 0., 0., 200., 120.], atol=1e-30)
-    w = pg.tensor(3.)
-    f = lambda v: F.binary_cross_entropy_with_logits(v, pg.tensor(t), reduction='none', pos_weight=w)
-    eq(f(pg.tensor(x)), [0.6931471805599453, 3 * 0.6931471805599453, 200., 0., 0., 600., 360.], atol=1e-30)
-    eq(grad(f, x), [.5, -1.5, 1., 0., 0., -3., -3.], atol=1e-30)
+    y = F.binary_cross_entropy_with_logits(pg.tensor(x), pg.tensor(t), reduction="none")
+    eq(y, [0.6931471805599453, 0.6931471805599453, 200.0, 0.0, 0.0, 200.0, 120.0], atol=1e-30)
+    w = pg.tensor(3.0)
+    f = lambda v: F.binary_cross_entropy_with_logits(
+        v, pg.tensor(t), reduction="none", pos_weight=w
+    )
+    eq(
+        f(pg.tensor(x)),
+        [0.6931471805599453, 3 * 0.6931471805599453, 200.0, 0.0, 0.0, 600.0, 360.0],
+        atol=1e-30,
+    )
+    eq(grad(f, x), [0.5, -1.5, 1.0, 0.0, 0.0, -3.0, -3.0], atol=1e-30)
 
 
 def test_012_bce_with_logits_float64_tail():
@@ -34,8 +40,10 @@ def test_012_bce_with_logits_float64_tail():
     Right: log1p(exp(-40)) = 4.248354255291589e-18 for both, gradients -+ the same. mpmath.
     """
     F = pg.nn.functional
-    x = leaf([40., -40.], pg.float64)
-    y = F.binary_cross_entropy_with_logits(x, pg.tensor([1., 0.], dtype=pg.float64), reduction='none')
+    x = leaf([40.0, -40.0], pg.float64)
+    y = F.binary_cross_entropy_with_logits(
+        x, pg.tensor([1.0, 0.0], dtype=pg.float64), reduction="none"
+    )
     eq(y, [4.248354255291589e-18] * 2, rtol=1e-12)
     pg.sum(y).backward()
     eq(x.grad, [-4.248354255291589e-18, 4.248354255291589e-18], rtol=1e-12)
@@ -63,10 +71,18 @@ def test_015_gelu_silu_at_infinity():
     """
     F = pg.nn.functional
     big = 3.4028234663852886e38
-    x, y, g = [-INF, INF, 1e20, -1e20, big, -big], [0., INF, 1e20, 0., big, 0.], [0., 1., 1., 0., 1., 0.]
-    for name, f in (('gelu', F.gelu), ('gelu tanh', lambda v: F.gelu(v, approximate='tanh')), ('silu', F.silu)):
+    x, y, g = (
+        [-INF, INF, 1e20, -1e20, big, -big],
+        [0.0, INF, 1e20, 0.0, big, 0.0],
+        [0.0, 1.0, 1.0, 0.0, 1.0, 0.0],
+    )
+    for name, f in (
+        ("gelu", F.gelu),
+        ("gelu tanh", lambda v: F.gelu(v, approximate="tanh")),
+        ("silu", F.silu),
+    ):
         eq(f(pg.tensor(x)), y, msg=name, atol=1e-30)
-        eq(grad(f, x), g, msg=name + ' gradient', atol=1e-30)
+        eq(grad(f, x), g, msg=name + " gradient", atol=1e-30)
 
 
 def test_017_vector_norm_scaling():
@@ -76,9 +92,9 @@ def test_017_vector_norm_scaling():
     Wrong: sqrt(sum(x*x)) is inf at 3e30 and 0 at 3e-30 in float32; the gradient then is silently 0.
     Right: |(3,4)e30| = 5e30, |(3,4)e-30| = 5e-30, gradient (.6, .8) for both. Closed form.
     """
-    x = leaf([[3e30, 4e30], [3e-30, 4e-30], [3., 4.]])
+    x = leaf([[3e30, 4e30], [3e-30, 4e-30], [3.0, 4.0]])
     y = pg.linalg.vector_norm(x, axis=1)
     pg.sum(y[2:]).backward()
-    eq(x.grad[2], [.6, .8])
-    eq(y, [5e30, 5e-30, 5.])
-    eq(grad(lambda t: pg.linalg.vector_norm(t, axis=1), A(x).tolist()), [[.6, .8]] * 3)
+    eq(x.grad[2], [0.6, 0.8])
+    eq(y, [5e30, 5e-30, 5.0])
+    eq(grad(lambda t: pg.linalg.vector_norm(t, axis=1), A(x).tolist()), [[0.6, 0.8]] * 3)
