@@ -45,6 +45,7 @@ class Embedding(Module):
     # Inputs of dtype "index" are drawn below the first argument.
     examples: ClassVar = [
         ((5, 3), {}, (("index", (2, 4)),)), ((5, 3), {"padding_idx": 1}, (("index", (6,)),)),
+        ((5, 3), {"max_norm": 1.0, "scale_grad_by_freq": True}, (("index", (6,)),)),
     ]  # fmt: skip
 
     def __init__(

@@ -9,8 +9,8 @@ from polygrad.nn.module import Module
 from polygrad.tensor import Tensor
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss",
-    "NLLLoss", "SmoothL1Loss",
+    "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HuberLoss", "KLDivLoss",
+    "L1Loss", "MSELoss", "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss",
 ]  # fmt: skip
 
 
@@ -199,3 +199,63 @@ class KLDivLoss(_Loss):
 
     def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__(reduction=reduction, log_target=log_target)
+
+
+class PoissonNLLLoss(_Loss):
+    """Minus the log likelihood of counts under a Poisson distribution.
+
+    Parameters
+    ----------
+    log_input
+        Whether `input` is the logarithm of the mean.
+    full
+        Add the term that does not depend on `input`, by Stirling's formula.
+    eps
+        Added to the mean before its logarithm is taken.
+    reduction
+        "mean", "sum" or "none".
+    """
+
+    name = "poisson_nll_loss"
+    examples: ClassVar = [
+        ((), {}, ((2, 3), ("unit", (2, 3)))),
+        ((False,), {"full": True}, (("unit", (2, 3)), ("unit", (2, 3)))),
+    ]  # fmt: skip
+
+    def __init__(
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        eps: float = 1e-8,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(log_input=log_input, full=full, eps=eps, reduction=reduction)
+
+
+class GaussianNLLLoss(_Loss):
+    """Minus the log likelihood of values under normal distributions of given mean and variance.
+
+    Parameters
+    ----------
+    full
+        Add the constant term.
+    eps
+        The least variance.
+    reduction
+        "mean", "sum" or "none".
+    """
+
+    name = "gaussian_nll_loss"
+    examples: ClassVar = [
+        ((), {}, ((2, 3), (2, 3), ("unit", (2, 3)))),
+        ((), {"full": True, "reduction": "sum"}, ((2, 3), (2, 3), ("unit", (2, 1)))),
+    ]  # fmt: skip
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
+        super().__init__(full=full, eps=eps, reduction=reduction)
+
+    def forward(self, input: Tensor, target: Tensor, var: Tensor) -> Tensor:  # type: ignore[override]
+        """The loss of mean `input` and variance `var` for `target`."""
+        return F.gaussian_nll_loss(
+            input, target, var, full=self.full, eps=self.eps, reduction=self.reduction
+        )

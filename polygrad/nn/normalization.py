@@ -12,7 +12,7 @@ from polygrad.nn.parameter import Parameter
 from polygrad.ops.filling import ones, zeros
 from polygrad.tensor import Tensor
 
-__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
+__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 Shape = tuple[int, ...]
 
@@ -191,3 +191,33 @@ class GroupNorm(Module):
     def extra_repr(self) -> str:
         """The options."""
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+
+
+class LocalResponseNorm(Module):
+    """Each channel divided by a power of the mean square of its neighbours.
+
+    Parameters
+    ----------
+    size
+        How many neighbours, itself included.
+    alpha, beta, k
+        The divisor is `(k + alpha * mean square) ** beta`.
+
+    Source: Krizhevsky, Sutskever, Hinton, "ImageNet classification" (2012).
+    """
+
+    examples: ClassVar = [((3,), {}, ((2, 5, 4),)), ((2, 0.1, 0.5, 2.0), {}, ((2, 5, 3, 2),))]
+
+    def __init__(
+        self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+    ) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(batch, channels, *spatial)."""
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

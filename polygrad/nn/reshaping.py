@@ -1,4 +1,4 @@
-"""Layers that change shapes only."""
+"""Layers without parameters that change shapes, and measure distances."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import math
 from typing import Any, ClassVar
 
 from polygrad.errors import ShapeError
+from polygrad.nn import functional as F
 from polygrad.nn.module import Module
 from polygrad.ops._axes import normalize_axis
 from polygrad.ops.manipulation import reshape
 from polygrad.tensor import Tensor
 
-__all__ = ["Flatten", "Unflatten"]
+__all__ = ["CosineSimilarity", "Flatten", "Fold", "PairwiseDistance", "Unflatten", "Unfold"]
 
 
 class Flatten(Module):
@@ -78,3 +79,96 @@ class Unflatten(Module):
     def extra_repr(self) -> str:
         """Axis and lengths."""
         return f"axis={self.axis}, unflattened_size={self.unflattened_size}"
+
+
+class Unfold(Module):
+    """All windows of an image, as columns.
+
+    Parameters
+    ----------
+    kernel_size, dilation, padding, stride
+        An int, or a pair for height and width.
+    """
+
+    examples: ClassVar = [((2,), {}, ((2, 3, 4, 5),)), (((2, 3), 1, (1, 0), 2), {}, ((2, 3, 4, 5),))]
+
+    def __init__(
+        self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    ) -> None:
+        super().__init__()
+        self.kernel_size, self.dilation = kernel_size, dilation
+        self.padding, self.stride = padding, stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(batch, channels, height, width) to (batch, channels * window, windows)."""
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        """The windows."""
+        return (
+            f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, "
+            f"stride={self.stride}"
+        )
+
+
+class Fold(Unfold):
+    """The sum of windows, given as columns, in an image: the adjoint of `Unfold`.
+
+    Parameters
+    ----------
+    output_size
+        Height and width of the image.
+    kernel_size, dilation, padding, stride
+        An int, or a pair for height and width.
+    """
+
+    examples: ClassVar = [(((4, 5), (2, 2)), {}, ((2, 12, 12),))]
+
+    def __init__(
+        self,
+        output_size: Any,
+        kernel_size: Any,
+        dilation: Any = 1,
+        padding: Any = 0,
+        stride: Any = 1,
+    ) -> None:
+        super().__init__(kernel_size, dilation, padding, stride)
+        self.output_size = output_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(batch, channels * window, windows) to (batch, channels, height, width)."""
+        return F.fold(
+            input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
+        )
+
+    def extra_repr(self) -> str:
+        """The image and the windows."""
+        return f"output_size={self.output_size}, {super().extra_repr()}"
+
+
+class CosineSimilarity(Module):
+    """The cosine of the angle between vectors along an axis."""
+
+    examples: ClassVar = [((), {}, ((2, 3), (2, 3))), ((0,), {}, ((2, 3), (2, 3)))]
+
+    def __init__(self, axis: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.axis, self.eps = axis, eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """The axis goes away."""
+        return F.cosine_similarity(x1, x2, axis=self.axis, eps=self.eps)
+
+
+class PairwiseDistance(Module):
+    """The p-norm of the difference along the last axis."""
+
+    examples: ClassVar = [((), {}, ((2, 3), (2, 3))), ((1.0,), {"keepdims": True}, ((2, 3), (2, 3)))]
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> None:
+        super().__init__()
+        self.p, self.eps, self.keepdims = p, eps, keepdims
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """The axis goes away, or gets length 1."""
+        return F.pairwise_distance(x1, x2, self.p, self.eps, self.keepdims)
