@@ -16,7 +16,7 @@ import polygrad as pg
 from polygrad import dtypes
 from polygrad.device import Device
 from polygrad.registry import find_device, find_kernels, load
-from tests.conftest import DEVICES, present
+from tests.devices import DEVICES, present
 from tests.fake_cupy import CURRENT
 from tests.fake_cupy import modules as fake_modules
 

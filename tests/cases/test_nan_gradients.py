@@ -1,6 +1,7 @@
 """Cases reported by users of such libraries: nan gradients."""
 
 import numpy as np
+import pytest
 
 import polygrad as pg
 from tests.cases.helpers import INF, A, eq, grad, grads, leaf, same
@@ -22,6 +23,7 @@ def test_001_vector_norm_zero_row():
         eq(g, [[0.0, 0.0], row], rtol=2e-6, msg=f"ord={o}")
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's own, of the forward
 def test_003_naive_where_inactive_branch():
     """Source: pytorch/pytorch#187297, pytorch/pytorch#52248, tinygrad/tinygrad#12409 (seen only as a mention in #15806)
     Kind: nan-gradient
@@ -36,6 +38,7 @@ def test_003_naive_where_inactive_branch():
     eq(g, [1.0, 1.0])
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's own, of the forward
 def test_004_pow_zero_edges():
     """Source: tinygrad/tinygrad#9075, PaddlePaddle/Paddle#45054, stan-dev/math#3031
     Kind: nan-gradient

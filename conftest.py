@@ -1,4 +1,4 @@
-"""Devices that tests run on, and fixtures every test module shares."""
+"""Fixtures that every test shares: each device in turn, and a fresh start."""
 
 from __future__ import annotations
 
@@ -7,25 +7,7 @@ import os
 import pytest
 
 import polygrad as pg
-from polygrad.errors import PolygradError
-from polygrad.registry import find_device
-
-# Every device that CI has; `make test` installs all their libraries.
-DEVICES = [
-    "cpu", "frozen:0", "strict:cpu", "strict:device1", "strict:no_float64", "strict:no_x64",
-    "sycl:cpu:0", "jax:cpu:0",
-]  # fmt: skip
-if os.environ.get("POLYGRAD_TEST_DEVICES"):
-    DEVICES = os.environ["POLYGRAD_TEST_DEVICES"].split(",")
-
-
-def present(name):
-    """Whether a device can be used here."""
-    try:
-        find_device(name)
-    except PolygradError:
-        return False
-    return True
+from tests.devices import DEVICES, present
 
 
 @pytest.fixture(params=DEVICES)
