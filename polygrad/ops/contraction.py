@@ -6,10 +6,11 @@ an `einsum` again.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import string
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,41 +40,55 @@ def _without(letters: Iterable[str], others: Iterable[str]) -> str:
     return "".join(c for c in letters if c not in others)
 
 
-def _ordered(F: Any, x: Any, term: str, wanted: str) -> Any:
-    """X with its axes in another order."""
-    return x if term == wanted else F.permute_dims(x, axes=tuple(map(term.index, wanted)))
+class _Plan(NamedTuple):
+    """How two terms become one: sum, order and shape of each, the product, its shape and term."""
+
+    sums: tuple[Shape, Shape]
+    orders: tuple[Shape, Shape]
+    shapes: tuple[Shape, Shape]
+    elementwise: bool
+    shape: Shape
+    term: str
 
 
-def _merged(F: Any, x: Any, shape: Shape) -> Any:
-    return x if x.shape == shape else F.reshape(x, shape=shape)
+def _places(term: str, wanted: str) -> Shape:
+    """The order that brings the axes of one term into that of another; () if they are so."""
+    return () if term == wanted else tuple(map(term.index, wanted))
 
 
-def _summed(F: Any, x: Any, term: str, kept: set[str]) -> tuple[Any, str]:
-    """X summed over the letters that are not kept."""
-    axes = tuple(i for i, c in enumerate(term) if c not in kept)
-    if not axes:
-        return x, term
-    return F.xp.sum(x, axis=axes, dtype=x.dtype), "".join(c for c in term if c in kept)
-
-
-def _product(F: Any, x: Any, a: str, y: Any, b: str, kept: set[str]) -> tuple[Any, str]:
-    """Two terms as one: a product of stacks of matrices; elementwise if nothing is summed."""
-    x, a = _summed(F, x, a, kept | set(b))
-    y, b = _summed(F, y, b, kept | set(a))
+@functools.lru_cache(maxsize=1024)
+def _plan(a: str, b: str, kept: frozenset[str], shapes: tuple[Shape, Shape]) -> _Plan:
+    """A product of stacks of matrices; elementwise if there is nothing to sum over."""
+    sums = tuple(
+        tuple(i for i, c in enumerate(t) if c not in kept and c not in other)
+        for t, other in ((a, b), (b, a))
+    )
+    sizes = dict(zip(a + b, shapes[0] + shapes[1], strict=True))
+    a, b = (_without(t, _without(t, kept | set(other))) for t, other in ((a, b), (b, a)))
     stack = "".join(c for c in a if c in b and c in kept)
     inner = "".join(c for c in a if c in b and c not in kept)
     rows, columns = _without(a, b), _without(b, a)
-    sizes = dict(zip(a + b, (*x.shape, *y.shape), strict=True))
-    lengths = [tuple(sizes[c] for c in group) for group in (stack, rows, columns, inner)]
-    if not inner:
-        x, y = _ordered(F, x, a, stack + rows), _ordered(F, y, b, stack + columns)
-        x = _merged(F, x, (*lengths[0], *lengths[1], *(1,) * len(columns)))
-        y = _merged(F, y, (*lengths[0], *(1,) * len(rows), *lengths[2]))
-        return x * y, stack + rows + columns
-    m, n, k = map(size_of, lengths[1:])
-    x = _merged(F, _ordered(F, x, a, stack + rows + inner), (*lengths[0], m, k))
-    y = _merged(F, _ordered(F, y, b, stack + inner + columns), (*lengths[0], k, n))
-    return _merged(F, F.matmul(x, y), lengths[0] + lengths[1] + lengths[2]), stack + rows + columns
+    s, m, n, k = (tuple(sizes[c] for c in group) for group in (stack, rows, columns, inner))
+    if inner:
+        orders = _places(a, stack + rows + inner), _places(b, stack + inner + columns)
+        forms = (*s, size_of(m), size_of(k)), (*s, size_of(k), size_of(n))
+    else:
+        orders = _places(a, stack + rows), _places(b, stack + columns)
+        forms = (*s, *m, *(1,) * len(n)), (*s, *(1,) * len(m), *n)
+    return _Plan(sums, orders, forms, not inner, s + m + n, stack + rows + columns)  # type: ignore[arg-type]
+
+
+def _product(F: Any, xs: Sequence[Any], terms: Sequence[str], kept: set[str]) -> tuple[Any, str]:
+    """Two terms as one."""
+    x, y = xs
+    plan = _plan(terms[0], terms[1], frozenset(kept), (tuple(x.shape), tuple(y.shape)))
+    made = []
+    for t, axes, order, shape in zip(xs, plan.sums, plan.orders, plan.shapes, strict=True):
+        out = F.sum(t, axis=axes, keepdims=False) if axes else t
+        out = F.permute_dims(out, axes=order) if order else out
+        made.append(out if out.shape == shape else F.reshape(out, shape=shape))
+    out = made[0] * made[1] if plan.elementwise else F.matmul(*made)
+    return (out if out.shape == plan.shape else F.reshape(out, shape=plan.shape)), plan.term
 
 
 def _cheapest(terms: Sequence[str], sizes: dict[str, int], output: str) -> tuple[int, int]:
@@ -96,11 +111,11 @@ def _einsum(F: Any, arrays: Sequence[Any], subscripts: str) -> Any:
         i, j = (0, 1) if len(xs) == 2 else _cheapest(terms, sizes, output)
         y, b = xs.pop(j), terms.pop(j)
         x, a = xs.pop(i), terms.pop(i)
-        x, a = _product(F, x, a, y, b, set(output).union(*terms))
+        x, a = _product(F, (x, y), (a, b), set(output).union(*terms))
         xs.append(x)
         terms.append(a)
-    x, term = _summed(F, xs[0], terms[0], set(output))
-    return _ordered(F, x, term, output)
+    order = _places(terms[0], output)
+    return F.permute_dims(xs[0], axes=order) if order else xs[0]
 
 
 def _einsum_rule(g: Any, F: Any, arrays: Sequence[Any], subscripts: str, i: int) -> Any:
@@ -129,21 +144,21 @@ def _where(tensors: Sequence[Tensor], name: str = "einsum") -> str:
     return name + describe(tensors)
 
 
-def _parse(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
+@functools.lru_cache(maxsize=512)
+def _parse(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[tuple[str, ...], str]:
     """A term for each operand, and the output's; ellipses are letters that are free."""
-    shapes = [x.shape for x in tensors]
+    where = f"einsum of shapes {', '.join(map(str, shapes))}, subscripts {subscripts!r}"
     text = subscripts.replace(" ", "").replace("...", ".")
     left, arrow, output = text.partition("->")
     terms = left.split(",")
-    if set(text) - set(LETTERS + ".,->") or any(t.count(".") > 1 for t in (*terms, output)):
+    if any(set(t) - set(LETTERS + ".") or t.count(".") > 1 for t in (*terms, output)):
         raise InvalidArgumentError(
-            f"{subscripts!r} are no subscripts", _where(tensors),
+            f"{subscripts!r} are no subscripts", where,
             'write letters, as in "ij,jk->ik" or "...i->..."',
         )  # fmt: skip
     if len(terms) != len(shapes):
         raise InvalidArgumentError(
-            f"{len(terms)} terms for {len(shapes)} tensors",
-            f"{_where(tensors)}, subscripts {subscripts!r}",
+            f"{len(terms)} terms for {len(shapes)} tensors", where,
             "write one term for each tensor, separated by commas",
         )  # fmt: skip
     free = [c for c in LETTERS if c not in text]
@@ -152,7 +167,7 @@ def _parse(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
         if dots[k] < 0 or ("." not in t and len(t) != len(s)):
             raise ShapeError(
                 f"the term {t.replace('.', '...')!r} does not fit shape {s} of tensor {k}",
-                f"{_where(tensors)}, subscripts {subscripts!r}", "write one letter for each axis",
+                where, "write one letter for each axis",
             )  # fmt: skip
     common = "".join(free[: max(dots, default=0)])
     terms = [t.replace(".", common[len(common) - d :]) for t, d in zip(terms, dots, strict=True)]
@@ -162,11 +177,10 @@ def _parse(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
     output = output.replace(".", common)
     if len(set(output)) != len(output) or set(output) - set(used):
         raise InvalidArgumentError(
-            "a letter of the output is there twice, or in no term",
-            f"{_where(tensors)}, subscripts {subscripts!r}",
+            "a letter of the output is there twice, or in no term", where,
             "the output takes letters of the terms, each once",
         )  # fmt: skip
-    return terms, output
+    return tuple(terms), output
 
 
 def _diagonal(x: Tensor, term: str) -> tuple[Tensor, str]:
@@ -250,7 +264,8 @@ def einsum(subscripts: str, /, *operands: Any) -> Tensor:
     tensor([3., 3.], dtype=float32)
     """
     tensors = [as_tensor(x, "einsum") for x in operands]
-    terms, output = _parse(subscripts, tensors)
+    found, output = _parse(subscripts, tuple(x.shape for x in tensors))
+    terms = list(found)
     for k, term in enumerate(terms):
         tensors[k], terms[k] = _diagonal(tensors[k], term)
     _stretched(tensors, terms, "einsum")
