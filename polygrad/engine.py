@@ -271,7 +271,8 @@ def run(
         state.add(t if t.node is None else t.node, g)
     token = grad_mode.set((recorder.get() or True) if create_graph else False)
     try:
-        state.sweep(order)
+        with outputs[0].kernels.backend.quiet():
+            state.sweep(order)
     finally:
         grad_mode.reset(token)
     if targets is not None:
