@@ -105,6 +105,21 @@ def test_numbers_choose_their_kind(device):
     assert pg.tensor([np.float64(1.0)]).dtype in (pg.float32, pg.float64)
 
 
+def test_numbers_are_not_rounded_to_the_default_dtype_on_the_way():
+    third = 1 / 3
+    assert pg.full((), third, dtype=pg.float64).item() == third
+    assert pg.full_like(pg.ones(1, dtype=pg.float64), third).item() == third
+    assert pg.tensor(third, dtype=pg.float64).item() == third
+    assert pg.asarray([third], dtype=pg.float64).item() == third
+    assert pg.full((), 2**62 + 1).item() == 2**62 + 1
+    one = pg.ones((), dtype=pg.float64)
+    assert pg.linspace(third, one, 2)[0].item() == third
+    assert pg.linspace(one, third * 1j, 2)[1].item() == third * 1j
+    assert pg.linspace(third, 1, 2, dtype=pg.float64)[0].item() == third
+    assert pg.pad(one, (), constant_values=0).shape == ()
+    assert pg.pad(one.reshape(1), (1, 0), constant_values=third)[0].item() == third
+
+
 def test_like_follows_shape_dtype_and_device(device):
     x = pg.full((2, 1), 3, dtype=pg.int32, device=device)
     for like, value in (

@@ -171,7 +171,8 @@ def full(shape: int | Shape, fill_value: Any, *, dtype: Any = None, device: Any 
         )  # fmt: skip
     if not value.tracked:
         k = kernels_for(value.device, wanted, "full")
-        return _filled(k, lengths, value.item() if not isinstance(fill_value, int) else fill_value)
+        exact = isinstance(fill_value, (int, float, complex))
+        return _filled(k, lengths, fill_value if exact else value.item())
     return clone.call(broadcast_to(to_place(value, dtype), lengths))  # type: ignore[no-any-return]
 
 
@@ -339,8 +340,16 @@ def linspace(
             dtype = default_complex_dtype() if host.dtype.kind == "c" else default_dtype()
         k = _kernels(dtype, device, "linspace")
         return new_tensor(k.from_numpy(host), k)
-    a, b = (asarray(n, device=lead.device) for n in (start, stop))
+    a, b = _end(start, lead), _end(stop, lead)
     return _between(a, b, np.linspace(0, 1, num, endpoint=endpoint), dtype, device)
+
+
+def _end(n: Any, lead: Tensor) -> Tensor:
+    """A number in the precision of the Tensor at the other end."""
+    if isinstance(n, (int, float, complex)) and lead.kernels.inexact:
+        dtype = dtypes.complex_of(lead.dtype) if isinstance(n, complex) else lead.dtype
+        return asarray(n, dtype=dtype, device=lead.device)
+    return asarray(n, device=lead.device)
 
 
 def _between(
