@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 CHAPTERS = (
-    "creation", "data_type", "elementwise", "statistical", "utility", "manipulation",
+    "creation", "data_type", "elementwise", "comparison", "statistical", "utility", "manipulation",
     "rearrangement", "filling", "indexing", "padding", "searching", "sorting", "sets",
     "linear_algebra", "contraction", "bilinear", "special", "activation", "softmax",
     "normalization", "similarity", "convolution", "folding", "pooling", "adaptive_pooling",

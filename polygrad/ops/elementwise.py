@@ -22,8 +22,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from polygrad.dtypes import BOOL, INTEGER
-from polygrad.errors import InvalidArgumentError
+from polygrad.dtypes import COMPLEX, INTEGER, REAL
+from polygrad.errors import DtypeError, InvalidArgumentError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor
 from polygrad.primitive import CONSTANT, Primitive
@@ -32,9 +32,7 @@ from polygrad.views import imag as _imag
 from polygrad.views import real as _real
 
 _table = Chapter("elementwise")
-unary, binary, comparison, constant = (
-    _table.unary, _table.binary, _table.comparison, _table.constant,
-)  # fmt: skip
+unary, binary, constant = _table.unary, _table.binary, _table.constant
 _POSITIVE = (0.2, 3.0)
 _UNIT = (-0.9, 0.9)
 _ANY = (-3.0, 3.0)
@@ -60,8 +58,7 @@ def is_complex(F: Any, x: Any) -> bool:
 
 
 def _strong_multiply(F: Any, x: Any, y: Any) -> Any:
-    zero = x == 0
-    return x * F.where(zero, F.of(y).zeros(()), y)
+    return x * F.where(x == 0, 0, y)
 
 
 def _strong_divide(F: Any, x: Any, y: Any) -> Any:
@@ -69,7 +66,7 @@ def _strong_divide(F: Any, x: Any, y: Any) -> Any:
         if y != 0:
             return x / y
         y = F.of(x).full((), y)
-    return x / F.where(x == 0, F.of(y).ones(()), y)
+    return x / F.where(x == 0, 1, y)
 
 
 strong_multiply = Primitive(
@@ -94,6 +91,23 @@ indicator = Primitive(  # 1 where x is true, 0 elsewhere, in the dtype of y
     "indicator", ("x", "y"), {"x": CONSTANT, "y": CONSTANT},
     forward=lambda F, x, y: F.of(y).cast(x), promotes=(),
 )  # fmt: skip
+
+
+
+def only(name: str, highest: int, function: Callable[..., Any] | None = None) -> Any:
+    """A function of numbers up to a kind; libraries disagree about what others would mean."""
+
+    def forward(F: Any) -> Any:
+        if F.kind > highest:
+            raise DtypeError(
+                f"{name} is not defined for {F.dtype}", f"{name} on {F.device}",
+                "convert the operands: pg.astype" if highest == INTEGER
+                else "complex numbers have no order: take pg.real, pg.imag or pg.abs first",
+            )  # fmt: skip
+        return function or getattr(F.xp, name)
+
+    return forward
+
 
 # ---- arithmetic -------------------------------------------------------------------------------
 # fmt: off
@@ -152,7 +166,9 @@ def _whole(name: str) -> Callable[..., Any]:
     """A rounding function of the library; integers are rounded already."""
 
     def forward(F: Any) -> Any:
-        return getattr(F.xp, name) if F.inexact else lambda x: x
+        if not F.inexact:
+            return lambda x: x
+        return only(name, COMPLEX if name == "round" else REAL)(F)
 
     return forward
 
@@ -164,53 +180,8 @@ trunc = constant("trunc", "The nearest integer towards zero.", forward=_whole("t
 round = constant("round", "The nearest integer, of two the even one.", forward=_whole("round"),
                  kinds="ifc")
 floor_divide = constant("floor_divide", "floor(x / y).", inputs=("x", "y"),
-                        forward=operator.floordiv, domain=(_ANY, _POSITIVE))
-
-# ---- comparisons and tests --------------------------------------------------------------------
-equal = comparison("equal", "x == y.", kinds="bifc")
-not_equal = comparison("not_equal", "x != y.", kinds="bifc")
-less = comparison("less", "x < y.", kinds="if")
-less_equal = comparison("less_equal", "x <= y.", kinds="if")
-greater = comparison("greater", "x > y.", kinds="if")
-greater_equal = comparison("greater_equal", "x >= y.", kinds="if")
-isfinite = comparison("isfinite", "Whether x is neither infinite nor NaN.", inputs=("x",),
-                      kinds="ifc")
-isinf = comparison("isinf", "Whether x is infinite.", inputs=("x",), kinds="ifc")
-isnan = comparison("isnan", "Whether x is NaN.", inputs=("x",), kinds="ifc")
-signbit = comparison("signbit", "Whether the sign bit is set: x < 0, or x is -0.", inputs=("x",),
-                     kinds="f")
-# fmt: on
-
-
-# ---- logic and bits ---------------------------------------------------------------------------
-def _logical(name: str) -> Callable[..., Any]:
-    """A function of truth values: numbers are true unless zero."""
-
-    def forward(F: Any, *operands: Any) -> Any:
-        truths = (x if F.of(x).kind == BOOL else x != 0 for x in operands)
-        return getattr(F.xp, name)(*truths)
-
-    return forward
-
-
-# fmt: off
-logical_and = comparison("logical_and", "Whether x and y are true.", weak=False, kinds="b",
-                         forward=_logical("logical_and"))
-logical_or = comparison("logical_or", "Whether x or y is true.", weak=False, kinds="b",
-                        forward=_logical("logical_or"))
-logical_xor = comparison("logical_xor", "Whether one of x and y is true.", weak=False, kinds="b",
-                         forward=_logical("logical_xor"))
-logical_not = comparison("logical_not", "Whether x is not true.", inputs=("x",), weak=False,
-                         kinds="b", forward=_logical("logical_not"))
-bitwise_and = comparison("bitwise_and", "x & y.", kinds="bi", forward=operator.and_)
-bitwise_or = comparison("bitwise_or", "x | y.", kinds="bi", forward=operator.or_)
-bitwise_xor = comparison("bitwise_xor", "x ^ y.", kinds="bi", forward=operator.xor)
-bitwise_invert = comparison("bitwise_invert", "~x.", inputs=("x",), kinds="bi",
-                            forward=operator.invert)
-bitwise_left_shift = comparison("bitwise_left_shift", "x << y.", kinds="i",
-                                forward=operator.lshift, domain=(_ANY, _POSITIVE))
-bitwise_right_shift = comparison("bitwise_right_shift", "x >> y.", kinds="i",
-                                 forward=operator.rshift, domain=(_ANY, _POSITIVE))
+                        forward=only("floor_divide", REAL, operator.floordiv),
+                        domain=(_ANY, _POSITIVE))
 
 # ---- quotients and roots: see Note [Strong zeros] -----------------------------------------------
 divide = binary(
@@ -223,8 +194,9 @@ reciprocal = unary("reciprocal", lambda g, F, out: F.strong_multiply(-g, F.conj(
 sqrt = unary("sqrt", lambda g, F, out: F.strong_divide(g, F.conj(2 * out)), "The square root.",
              floating=True, domain=_POSITIVE)
 remainder = binary("remainder", lambda g: g, lambda g, F, x, y: -g * F.floor_divide(x, y),
-                   "x - floor(x / y) * y, which has the sign of y.", forward=operator.mod,
-                   weak=True, kinds="if", domain=(_ANY, _POSITIVE))
+                   "x - floor(x / y) * y, which has the sign of y.",
+                   forward=only("remainder", REAL, operator.mod), weak=True, kinds="if",
+                   domain=(_ANY, _POSITIVE))
 # fmt: on
 
 
@@ -291,12 +263,14 @@ maximum = binary(
     lambda g, F, x, y: _share(g, F, x > y, x < y),
     lambda g, F, x, y: _share(g, F, y > x, y < x),
     "The larger of x and y.", weak=True, kinds="if",
+    forward=only("maximum", REAL),
 )  # fmt: skip
 minimum = binary(
     "minimum",
     lambda g, F, x, y: _share(g, F, x < y, x > y),
     lambda g, F, x, y: _share(g, F, y < x, y > x),
     "The smaller of x and y.", weak=True, kinds="if",
+    forward=only("minimum", REAL),
 )  # fmt: skip
 
 
@@ -324,6 +298,13 @@ nextafter = binary(
 )  # fmt: skip
 
 
+def _clip_forward(F: Any, x: Any, min: Any, max: Any) -> Any:
+    """Where the bounds cross, the upper one wins; libraries differ."""
+    if min is not None:
+        x = F.maximum(x, min)
+    return x if max is None else F.minimum(x, max)
+
+
 def _clip_inside(g: Any, F: Any, x: Any, min: Any, max: Any) -> Any:
     if min is not None:
         g = F.where(x >= min, g, 0)
@@ -345,7 +326,7 @@ def _clip_max(g: Any, F: Any, x: Any, min: Any, max: Any) -> Any:
 _clip = Primitive(
     "clip", ("x", "min", "max"),
     {"x": _clip_inside, "min": _clip_min, "max": _clip_max},
-    forward=lambda F, x, min, max: F.xp.clip(x, min, max), weak=True, elementwise=True,
+    forward=_clip_forward, weak=True, elementwise=True,
 )  # fmt: skip
 
 

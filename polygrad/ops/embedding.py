@@ -12,8 +12,8 @@ from polygrad.dtypes import INTEGER, int64
 from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor
+from polygrad.ops.comparison import equal
 from polygrad.ops.creation import to_place
-from polygrad.ops.elementwise import equal
 from polygrad.ops.filling import arange
 from polygrad.ops.indexing import _take_primitive as take_primitive
 from polygrad.ops.indexing import index_tensor, take
