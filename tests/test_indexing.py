@@ -101,6 +101,51 @@ def test_setitem_has_the_gradients_of_the_last_write(key, device):
     assert_close(v.grad, expected.reshape(room).astype(a.dtype))
 
 
+def random_key(r, shape):
+    """Any mixture of ints, slices, None, an ellipsis and integer arrays that broadcast."""
+    key, room, dotted, axis = [], tuple(r.integers(1, 4, r.integers(1, 3))), False, 0
+    while axis < len(shape):
+        n, kind = shape[axis], r.integers(7)
+        if kind == 0:
+            key.append(None)
+        elif kind == 1 and not dotted:
+            key.append(Ellipsis)
+            dotted, axis = True, axis + r.integers(len(shape) - axis + 1)
+        elif kind == 2:
+            key.append(int(r.integers(-n, n)))
+            axis += 1
+        elif kind in (3, 4):
+            start, stop = (
+                None if r.random() < 0.4 else int(r.integers(-n - 2, n + 3)) for _ in "ab"
+            )
+            key.append(slice(start, stop, int(r.choice([-3, -2, -1, 1, 2, 3]))))
+            axis += 1
+        else:
+            key.append(r.integers(-n, n, tuple(1 if r.random() < 0.2 else m for m in room)))
+            axis += 1
+    return tuple(key)
+
+
+@pytest.mark.parametrize("name", ["cpu", "frozen:0", "strict:cpu"])
+def test_random_keys_read_write_and_differentiate_as_numpy_says(name):
+    r = np.random.default_rng(1)
+    for _ in range(200):
+        a = r.standard_normal(tuple(r.integers(1, 5, r.integers(0, 5))))
+        key = random_key(r, a.shape)
+        x = pg.tensor(a, device=name, requires_grad=True)
+        y = x[key]
+        assert_close(y, a[key], what=f"{a.shape} {key}")
+        w = r.standard_normal(y.shape)
+        (g,) = pg.autograd.grad((y * pg.tensor(w, device=name)).sum(), [x], materialize_grads=True)
+        expected = np.zeros(a.shape)
+        np.add.at(expected, key, w)
+        assert_close(g, expected, what=f"{a.shape} {key}")
+        z = x * 1
+        z[key] = pg.tensor(w, device=name)
+        a[key] = w
+        assert_close(z, a, what=f"{a.shape} {key}")
+
+
 def test_a_key_may_be_tensors_and_numbers_of_any_library():
     x = pg.tensor(values("cpu"))
     assert_close(x[pg.asarray([0, 2])], x[[0, 2]].numpy())
