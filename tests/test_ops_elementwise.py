@@ -1,4 +1,4 @@
-"""Elementwise functions by hand: kinks, poles, infinities, powers, numbers. In general: test_ops_generated."""
+"""Elementwise functions by hand: kinks, poles, infinities, powers, numbers."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_round_is_to_even_and_zeros_have_signs():
 # ---- clip ---------------------------------------------------------------------------------------
 def test_clip_gives_the_gradient_to_the_bound_that_decides(device):
     x, low, high = gradients(
-        lambda x, low, high: pg.clip(x, low, high),
+        pg.clip,
         [-1.0, 0.0, 0.5, 1.0, 2.0, 0.5], [0.0, 0, 0, 0, 0, 2], [1.0, 1, 1, 1, 1, 1], device=device,
     )  # fmt: skip
     assert_close(x, np.array([0, 1, 1, 1, 0, 0], "f4"))

@@ -11,7 +11,7 @@ import array_api_strict as xp
 import numpy as np
 
 from polygrad import dtypes, indexing
-from polygrad.backend import Array, Backend, Capabilities
+from polygrad.backend import Array, Backend, Capabilities, Kernel
 from polygrad.device import Device
 
 _NATIVE = {
@@ -24,6 +24,28 @@ _NATIVE = {
 _DEVICE_OF = {native: device for device, native in _NATIVE.items()}
 _NATIVE_DTYPE = {dtype: getattr(xp, dtype.name) for dtype in dtypes.STANDARD}
 _DTYPE_OF = {native: dtype for dtype, native in _NATIVE_DTYPE.items()}
+
+_INDEXING = ("argmax", "argmin", "argsort", "nonzero", "searchsorted", "unique_all", "isin")
+
+
+def _narrow_indices(name: str) -> Kernel:
+    """The library wants int64 indices also of a device that has none: there they become int32."""
+
+    def kernel(F: Any, *arrays: Array, **keywords: Any) -> Any:
+        host, here = _NATIVE[Device("strict:cpu")], F.native_device
+
+        def back(out: Array) -> Array:
+            out = xp.astype(out, xp.int32) if out.dtype == xp.int64 else out
+            return out.to_device(here)
+
+        full = F.backend.kernels(Device("strict:cpu"), F.dtype)
+        out = getattr(full, name)(*(a.to_device(host) for a in arrays), **keywords)
+        if not isinstance(out, tuple):
+            return back(out)
+        parts = tuple(back(part) for part in out)
+        return parts if type(out) is tuple else type(out)(*parts)
+
+    return kernel
 
 
 class StrictBackend(Backend):
@@ -43,6 +65,8 @@ class StrictBackend(Backend):
             device: {_DTYPE_OF[native] for native in info.dtypes(device=place).values()}
             for device, place in _NATIVE.items()
         }
+        for name in _INDEXING:
+            self.kernel(name, device="strict:no_x64")(_narrow_indices(name))
 
     @property
     def array_types(self) -> tuple[type, ...]:

@@ -62,7 +62,7 @@ def _bits(
     return comparison(name, summary, kinds=kinds, forward=only(name, INTEGER, function), **facts)
 
 
-_SHIFT = {"kinds": "i", "domain": ((-3.0, 3.0), (0.2, 3.0))}
+_SHIFT: dict[str, Any] = {"kinds": "i", "domain": ((-3.0, 3.0), (0.2, 3.0))}
 bitwise_and = _bits("bitwise_and", "x & y.", operator.and_)
 bitwise_or = _bits("bitwise_or", "x | y.", operator.or_)
 bitwise_xor = _bits("bitwise_xor", "x ^ y.", operator.xor)
