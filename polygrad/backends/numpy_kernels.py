@@ -182,8 +182,10 @@ def _sigmoid(x: Array) -> Array:
 # ---- softmax ------------------------------------------------------------------------------------
 def _softmax(x: Array, axis: int = -1) -> Array:
     """In one array."""
+    if not x.size:
+        return x.copy()
     y = _wide(x)
-    y = y - _max(y, axis, True) if x.shape[axis] else y.copy()
+    y = y - _max(y, axis, True)
     np.exp(y, y)
     y /= _sum(y, axis, True)
     return _like(y, x)
@@ -191,8 +193,10 @@ def _softmax(x: Array, axis: int = -1) -> Array:
 
 def _log_softmax(x: Array, axis: int = -1) -> Array:
     """In two arrays."""
+    if not x.size:
+        return x.copy()
     y = _wide(x)
-    y = y - _max(y, axis, True) if x.shape[axis] else y.copy()
+    y = y - _max(y, axis, True)
     y -= np.log(_sum(np.exp(y), axis, True))
     return _like(y, x)
 
