@@ -1,4 +1,4 @@
-"""Nested lists, tuples, named tuples and dictionaries: their leaves, and the same shape with other leaves."""
+"""Nested lists, tuples, named tuples and dictionaries: their leaves, and others in their places."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def flatten(tree: Any) -> tuple[list[Any], Rebuild]:
     def put(values: list[Any]) -> Any:
         if len(values) != len(found):
             raise InvalidArgumentError(
-                f"{len(values)} leaves for a tree of {len(found)}", "flatten, the rebuilding function",
-                "pass one value for each leaf",
+                f"{len(values)} leaves for a tree of {len(found)}",
+                "flatten, the rebuilding function", "pass one value for each leaf",
             )  # fmt: skip
         made, start = [], 0
         for part, inner in flat:

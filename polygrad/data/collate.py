@@ -21,9 +21,9 @@ __all__ = ["default_collate"]
 def default_collate(batch: Sequence[Any]) -> Any:
     """Stack the items of a batch along a new first axis, keeping their structure.
 
-    Tensors and arrays are stacked; Python numbers become a tensor (ints of int64, floats of the default
-    dtype); strings, bytes and None stay in a list; dictionaries, tuples, named tuples and lists
-    are collated item by item.
+    Tensors and arrays are stacked; Python numbers become a tensor (ints of int64, floats of the
+    default dtype); strings, bytes and None stay in a list; dictionaries, tuples, named tuples and
+    lists are collated item by item.
 
     Raises
     ------
@@ -70,7 +70,8 @@ def _stack(function: Any, batch: list[Any], path: str) -> Tensor:
     except (PolygradError, ValueError) as error:
         shapes = sorted({str(tuple(x.shape)) for x in batch})
         raise ShapeError(
-            "the items of a batch differ: shapes " + ", ".join(shapes), f"default_collate, at {path}",
+            "the items of a batch differ: shapes " + ", ".join(shapes),
+            f"default_collate, at {path}",
             "give all items one shape, or pass collate_fn",
         ) from error  # fmt: skip
     return made if isinstance(made, Tensor) else tensor(made)

@@ -21,8 +21,8 @@ __all__ = [
 class Dataset:
     """Items by index: a subclass defines `__getitem__`, and `__len__` for what needs a length.
 
-    With `__getitems__(indices)` it may fetch the items of a batch at once; with `collated(indices)`, make
-    at once what `default_collate` would make of them.
+    With `__getitems__(indices)` it may fetch the items of a batch at once; with
+    `collated(indices)`, make at once what `default_collate` would make of them.
     """
 
     def __getitem__(self, index: Any) -> Any:
@@ -87,19 +87,21 @@ class TensorDataset(Dataset):
 
 
 class StackDataset(Dataset):
-    """Datasets side by side: item i is a tuple of their items i, or a dictionary, given keywords."""
+    """Datasets side by side: item i is a tuple of their items i; given keywords, a dictionary."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if bool(args) == bool(kwargs):
             raise InvalidArgumentError(
-                "datasets come either by position or by keyword", "StackDataset", "pass one kind of them"
-            )
+                "datasets come either by position or by keyword", "StackDataset",
+                "pass one kind of them",
+            )  # fmt: skip
         self.datasets: Any = args or kwargs
         lengths = {len(d) for d in (args or kwargs.values())}
         if len(lengths) > 1:
             raise InvalidArgumentError(
-                f"the datasets have {sorted(lengths)} items", "StackDataset", "give all the same length"
-            )
+                f"the datasets have {sorted(lengths)} items", "StackDataset",
+                "give all the same length",
+            )  # fmt: skip
         self.length = lengths.pop()
 
     def __getitem__(self, index: int) -> Any:
@@ -189,7 +191,7 @@ def collated(dataset: Any, indices: list[int]) -> Any:
 def fetch(dataset: Any, indices: list[int]) -> list[Any]:
     """The items at `indices`, at once where the dataset can."""
     many = getattr(dataset, "__getitems__", None)
-    return [dataset[i] for i in indices] if many is None else many(indices)  # type: ignore[no-any-return]
+    return [dataset[i] for i in indices] if many is None else many(indices)
 
 
 def random_split(
@@ -202,7 +204,7 @@ def random_split(
     dataset
         With a length.
     lengths
-        Numbers of items; or shares that sum to 1, of which the first parts get what rounding leaves.
+        Numbers of items; or shares that sum to 1: the first parts get what rounding leaves.
     generator
         Of the random order; the default one if not given.
 
@@ -216,13 +218,15 @@ def random_split(
     """
     total, counts = len(dataset), list(lengths)
     if math.isclose(sum(lengths), 1) and max(lengths) <= 1:
-        counts = [math.floor(total * share) for share in lengths]
-        for i in range(total - sum(counts)):
-            counts[i % len(counts)] += 1
+        whole = [math.floor(total * share) for share in lengths]
+        for i in range(total - sum(whole)):
+            whole[i % len(whole)] += 1
+        counts = list(whole)
     if sum(counts) != total or min(counts, default=0) < 0:
         raise InvalidArgumentError(
             f"the lengths {list(lengths)} sum to {sum(lengths)}, the dataset has {total} items",
-            "random_split, argument lengths", "give lengths that sum to it, or shares that sum to 1",
+            "random_split, argument lengths",
+            "give lengths that sum to it, or shares that sum to 1",
         )  # fmt: skip
     order = random.permutation(total, generator=generator, device="cpu").tolist()
     ends = list(accumulate(int(n) for n in counts))

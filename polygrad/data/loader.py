@@ -67,10 +67,10 @@ class DataLoader:
         generator: random.Generator | None = None,
     ) -> None:
         if num_workers != 0:
-            if not isinstance(num_workers, int) or num_workers < 0:
+            if num_workers < 0:
                 raise InvalidArgumentError(
                     f"num_workers is {num_workers!r}", "DataLoader, argument num_workers",
-                    "it is an int, at least 0",
+                    "it must be at least 0",
                 )  # fmt: skip
             raise UnsupportedOperationError(
                 f"worker processes are not there yet: num_workers={num_workers}",
@@ -80,9 +80,9 @@ class DataLoader:
         self.is_stream = isinstance(dataset, IterableDataset)
         _check(self.is_stream, bool(shuffle), sampler, batch_sampler, batch_size, drop_last)
         if sampler is None and not self.is_stream:
-            sampler = (
-                RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
-            )
+            sampler = SequentialSampler(dataset)
+            if shuffle:
+                sampler = RandomSampler(dataset, generator=generator)
         if batch_size is not None and batch_sampler is None:
             positive("DataLoader", "batch_size", batch_size)
             if not self.is_stream:

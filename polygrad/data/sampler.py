@@ -41,7 +41,7 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """0, 1, 2, …"""
+    """The indices in order."""
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -149,7 +149,8 @@ class WeightedRandomSampler(Sampler):
         self.num_samples = positive("WeightedRandomSampler", "num_samples", num_samples)
         self.replacement, self.generator = replacement, generator
         usable = int((self.weights > 0).sum())
-        if self.weights.ndim != 1 or not np.isfinite(self.weights).all() or (self.weights < 0).any():
+        legal = np.isfinite(self.weights) & (self.weights >= 0)
+        if self.weights.ndim != 1 or not legal.all():
             raise InvalidArgumentError(
                 "weights are finite numbers, at least 0, in one row",
                 "WeightedRandomSampler, argument weights", "correct them",

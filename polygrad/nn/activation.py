@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from polygrad.nn import functional as F
+from polygrad.nn import functional
 from polygrad.nn.module import Module
 from polygrad.nn.parameter import Parameter
 from polygrad.ops.filling import full
@@ -18,7 +18,7 @@ __all__ = [
 
 
 class _Activation(Module):
-    """Calls the function of `nn.functional` of the same purpose, with the options it was made with."""
+    """Calls the function of `nn.functional` of the same purpose, with the options of its making."""
 
     name: ClassVar[str]
     examples: ClassVar = [((), {}, ((2, 3),))]
@@ -32,7 +32,7 @@ class _Activation(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Elementwise, or along the axis."""
         options = {name: getattr(self, name) for name in self.options}
-        made: Tensor = getattr(F, self.name)(input, **options)
+        made: Tensor = getattr(functional, self.name)(input, **options)
         return made
 
     def extra_repr(self) -> str:
@@ -62,7 +62,8 @@ class ReLU(_InPlace):
 
     def forward(self, input: Tensor) -> Tensor:
         """Elementwise."""
-        return F.relu(input, self.inplace) if self.inplace else F.relu(input)
+        made: Tensor = functional.relu(input, self.inplace)
+        return made
 
 
 class Tanh(Module):
@@ -72,7 +73,8 @@ class Tanh(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Elementwise."""
-        return F.tanh(input)
+        made: Tensor = functional.tanh(input)
+        return made
 
 
 class Sigmoid(Module):
@@ -82,7 +84,7 @@ class Sigmoid(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Elementwise."""
-        return F.sigmoid(input)
+        return functional.sigmoid(input)
 
 
 class ReLU6(_InPlace):
@@ -140,7 +142,7 @@ class Tanhshrink(_Activation):
 
 
 class GELU(_Activation):
-    """x times the normal distribution function; `approximate="tanh"` for the usual approximation."""
+    """x times the normal distribution function; `approximate="tanh"` for a usual approximation."""
 
     name = "gelu"
     examples: ClassVar = [((), {}, ((2, 3),)), ((), {"approximate": "tanh"}, ((2, 3),))]
@@ -294,7 +296,7 @@ class PReLU(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Elementwise."""
-        return F.prelu(input, self.weight)
+        return functional.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
         """How many slopes."""

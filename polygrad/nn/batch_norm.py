@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from polygrad import dtypes
 from polygrad.config import no_grad
 from polygrad.errors import ShapeError
-from polygrad.nn import functional as F
-from polygrad.nn import init
+from polygrad.nn import functional, init
 from polygrad.nn.module import Module
 from polygrad.nn.parameter import Parameter
 from polygrad.ops.filling import ones, zeros
+from polygrad.registry import default_integer, find_device
 from polygrad.tensor import Tensor
 
 __all__ = [
@@ -50,8 +49,9 @@ class _Norm(Module):
         track = track_running_stats
         self.register_buffer("running_mean", zeros(shape, **place) if track else None)
         self.register_buffer("running_var", ones(shape, **place) if track else None)
+        integer = default_integer(find_device(device))
         self.register_buffer(
-            "num_batches_tracked", zeros((), dtype=dtypes.int64, device=device) if track else None
+            "num_batches_tracked", zeros((), dtype=integer, device=device) if track else None
         )
 
     def reset_running_stats(self) -> None:
@@ -87,8 +87,8 @@ class _Norm(Module):
 class _BatchNorm(_Norm):
     """Each channel brought to mean 0 and variance 1 over the batch, then scaled and shifted.
 
-    In training the statistics are the batch's, and the running ones follow; `eval()` uses the running
-    ones.
+    In training the statistics are the batch's, and the running ones follow; `eval()` uses the
+    running ones.
 
     Parameters
     ----------
@@ -131,13 +131,13 @@ class _BatchNorm(_Norm):
                 share = 1.0 / int(self.num_batches_tracked)
         by_batch = self.training or self.running_mean is None
         keep = not self.training or self.track_running_stats
-        return F.batch_norm(
+        return functional.batch_norm(
             input, self.running_mean if keep else None, self.running_var if keep else None,
             self.weight, self.bias, by_batch, share, self.eps,
         )  # fmt: skip
 
 
-class BatchNorm1d(_BatchNorm):
+class BatchNorm1d(_BatchNorm):  # noqa: D101  its base's
     __doc__ = _BatchNorm.__doc__
     ndims = (2, 3)
     examples: ClassVar = [
@@ -145,7 +145,7 @@ class BatchNorm1d(_BatchNorm):
     ]  # fmt: skip
 
 
-class BatchNorm2d(_BatchNorm):
+class BatchNorm2d(_BatchNorm):  # noqa: D101  its base's
     __doc__ = _BatchNorm.__doc__
     ndims = (4,)
     examples: ClassVar = [
@@ -153,14 +153,14 @@ class BatchNorm2d(_BatchNorm):
     ]  # fmt: skip
 
 
-class BatchNorm3d(_BatchNorm):
+class BatchNorm3d(_BatchNorm):  # noqa: D101  its base's
     __doc__ = _BatchNorm.__doc__
     ndims = (5,)
     examples: ClassVar = [((2,), {"eps": 1e-3}, ((2, 2, 2, 3, 2),))]
 
 
 class _InstanceNorm(_Norm):
-    """Each channel of each sample brought to mean 0 and variance 1, then perhaps scaled and shifted.
+    """Each channel of each sample brought to mean 0 and variance 1, then scaled if asked for.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class _InstanceNorm(_Norm):
         """(batch, channels, *spatial); the batch may be left out."""
         self._check(input)
         alone = input.ndim == self.ndims[0]
-        made = F.instance_norm(
+        made = functional.instance_norm(
             input[None] if alone else input, self.running_mean, self.running_var, self.weight,
             self.bias, self.training or not self.track_running_stats,
             0.0 if self.momentum is None else self.momentum, self.eps,
@@ -194,19 +194,19 @@ class _InstanceNorm(_Norm):
         return made[0] if alone else made
 
 
-class InstanceNorm1d(_InstanceNorm):
+class InstanceNorm1d(_InstanceNorm):  # noqa: D101  its base's
     __doc__ = _InstanceNorm.__doc__
     ndims = (2, 3)
     examples: ClassVar = [((3,), {}, ((2, 3, 5),)), ((3,), {"affine": True}, ((3, 5),))]
 
 
-class InstanceNorm2d(_InstanceNorm):
+class InstanceNorm2d(_InstanceNorm):  # noqa: D101  its base's
     __doc__ = _InstanceNorm.__doc__
     ndims = (3, 4)
     examples: ClassVar = [((3,), {"affine": True, "track_running_stats": True}, ((2, 3, 4, 5),))]
 
 
-class InstanceNorm3d(_InstanceNorm):
+class InstanceNorm3d(_InstanceNorm):  # noqa: D101  its base's
     __doc__ = _InstanceNorm.__doc__
     ndims = (4, 5)
     examples: ClassVar = [((2,), {}, ((2, 2, 2, 3, 2),))]

@@ -19,6 +19,10 @@ class _Row(Module):
     kind = "module"
     accepts: type = Module
 
+    def __init__(self, values: Iterable[Any] = ()) -> None:
+        super().__init__()
+        self._renumber(values)
+
     def _values(self) -> list[Any]:
         held = self.__dict__
         return [held[name] for name in self.registry]
@@ -158,20 +162,12 @@ class ModuleList(_Row):
     (3, 6)
     """
 
-    def __init__(self, modules: Iterable[Module] = ()) -> None:
-        super().__init__()
-        self._renumber(modules)
-
 
 class ParameterList(_Row):
     """Parameters in a list; tensors become Parameters."""
 
     kind = "parameter"
     accepts = Parameter
-
-    def __init__(self, values: Iterable[Any] = ()) -> None:
-        super().__init__()
-        self._renumber(values)
 
     def _checked(self, value: Any) -> Any:
         return value if isinstance(value, Parameter) else Parameter(value)
@@ -193,8 +189,9 @@ class _Named(Module):
     def _checked(self, value: Any) -> Any:
         if not isinstance(value, Module):
             raise InvalidTypeError(
-                f"a {type(value).__name__} is no Module", type(self).__name__, "pass instances of Module"
-            )
+                f"a {type(value).__name__} is no Module", type(self).__name__,
+                "pass instances of Module",
+            )  # fmt: skip
         return value
 
     def __len__(self) -> int:

@@ -6,8 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from polygrad.errors import InvalidArgumentError, ShapeError
-from polygrad.nn import functional as F
-from polygrad.nn import init
+from polygrad.nn import functional, init
 from polygrad.nn.linear import reset_bias
 from polygrad.nn.module import Module
 from polygrad.nn.parameter import Parameter
@@ -32,8 +31,9 @@ def per_axis(where: str, name: str, value: Any, axes: int) -> tuple[int, ...]:
     found = (value,) * axes if isinstance(value, int) else tuple(value)
     if len(found) != axes or not all(isinstance(n, int) for n in found):
         raise InvalidArgumentError(
-            f"{name} is {value!r}", f"{where}, argument {name}", f"pass an int, or a tuple of {axes}"
-        )
+            f"{name} is {value!r}", f"{where}, argument {name}",
+            f"pass an int, or a tuple of {axes}",
+        )  # fmt: skip
     return found
 
 
@@ -119,7 +119,9 @@ class _Convolution(Module):
                 text += f", {name}={getattr(self, name)!r}"
         if self.bias is None:
             text += ", bias=False"
-        return text + (f", padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else "")
+        if self.padding_mode != "zeros":
+            text += f", padding_mode={self.padding_mode}"
+        return text
 
 
 class _Conv(_Convolution):
@@ -160,18 +162,19 @@ class _Conv(_Convolution):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self._hold(in_channels, out_channels, kernel_size, stride, padding, 0, dilation, groups, bias,
-                   padding_mode, device, dtype)  # fmt: skip
+        self._hold(in_channels, out_channels, kernel_size, stride, padding, 0, dilation, groups,
+                   bias, padding_mode, device, dtype)  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
-        """(batch, in_channels, *spatial) to (batch, out_channels, *spatial); the batch may be left out."""
+        """(batch, in_channels, *spatial) to (batch, out_channels, *spatial); batch optional."""
         padding = self.padding
         if self.padding_mode != "zeros":
             input = pad(input, self._widths(input.ndim), mode=_MODES[self.padding_mode])
             padding = 0
-        return getattr(F, self.function)(
+        made: Tensor = getattr(functional, self.function)(
             input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
         )
+        return made
 
     def _widths(self, ndim: int) -> list[tuple[int, int]]:
         """(before, after) for each axis of the input."""
@@ -188,18 +191,19 @@ class _Conv(_Convolution):
         return [(0, 0)] * (ndim - self.axes) + widths
 
 
-class Conv1d(_Conv):
+class Conv1d(_Conv):  # noqa: D101  its base's
     __doc__ = _Conv.__doc__
     axes = 1
     function = "conv1d"
     examples: ClassVar = [
         ((4, 6, 3), {}, ((2, 4, 9),)),
-        ((4, 6, 3), {"stride": 2, "padding": 1, "dilation": 2, "groups": 2, "bias": False}, ((2, 4, 9),)),
+        ((4, 6, 3), {"stride": 2, "padding": 1, "dilation": 2, "groups": 2, "bias": False},
+         ((2, 4, 9),)),
         ((2, 3, 3), {"padding": "same", "padding_mode": "circular"}, ((2, 7),)),
     ]  # fmt: skip
 
 
-class Conv2d(_Conv):
+class Conv2d(_Conv):  # noqa: D101  its base's
     __doc__ = _Conv.__doc__
     axes = 2
     function = "conv2d"
@@ -213,7 +217,7 @@ class Conv2d(_Conv):
     ]  # fmt: skip
 
 
-class Conv3d(_Conv):
+class Conv3d(_Conv):  # noqa: D101  its base's
     __doc__ = _Conv.__doc__
     axes = 3
     function = "conv3d"
@@ -253,11 +257,12 @@ class _ConvTranspose(_Convolution):
         super().__init__()
         if padding_mode != "zeros":
             raise InvalidArgumentError(
-                f"padding_mode is {padding_mode!r}", f"{type(self).__name__}, argument padding_mode",
+                f"padding_mode is {padding_mode!r}",
+                f"{type(self).__name__}, argument padding_mode",
                 "a transposed convolution has only 'zeros'",
             )  # fmt: skip
-        self._hold(in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation,
-                   groups, bias, padding_mode, device, dtype)  # fmt: skip
+        self._hold(in_channels, out_channels, kernel_size, stride, padding, output_padding,
+                   dilation, groups, bias, padding_mode, device, dtype)  # fmt: skip
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """(batch, in_channels, *spatial) to (batch, out_channels, *spatial).
@@ -265,10 +270,11 @@ class _ConvTranspose(_Convolution):
         `output_size`, the spatial shape of the result, chooses the output padding of this call.
         """
         padding = self.output_padding if output_size is None else self._fit(input, output_size)
-        return getattr(F, self.function)(
+        made: Tensor = getattr(functional, self.function)(
             input, self.weight, self.bias, self.stride, self.padding, padding, self.groups,
             self.dilation,
         )  # fmt: skip
+        return made
 
     def _fit(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
         """The output padding that leads to a spatial shape."""
@@ -279,7 +285,8 @@ class _ConvTranspose(_Convolution):
             for i, n in enumerate(input.shape[-self.axes :])
         ]  # fmt: skip
         extra = tuple(g - n for g, n in zip(goal, least, strict=True))
-        if any(not 0 <= e < max(s, d) for e, s, d in zip(extra, self.stride, self.dilation, strict=True)):
+        limits = map(max, self.stride, self.dilation)
+        if any(not 0 <= e < limit for e, limit in zip(extra, limits, strict=True)):
             raise ShapeError(
                 f"no output padding leads from {input.shape} to {goal}",
                 f"{type(self).__name__}, argument output_size",
@@ -288,7 +295,7 @@ class _ConvTranspose(_Convolution):
         return extra
 
 
-class ConvTranspose1d(_ConvTranspose):
+class ConvTranspose1d(_ConvTranspose):  # noqa: D101  its base's
     __doc__ = _ConvTranspose.__doc__
     axes = 1
     function = "conv_transpose1d"
@@ -298,7 +305,7 @@ class ConvTranspose1d(_ConvTranspose):
     ]  # fmt: skip
 
 
-class ConvTranspose2d(_ConvTranspose):
+class ConvTranspose2d(_ConvTranspose):  # noqa: D101  its base's
     __doc__ = _ConvTranspose.__doc__
     axes = 2
     function = "conv_transpose2d"
@@ -309,7 +316,7 @@ class ConvTranspose2d(_ConvTranspose):
     ]  # fmt: skip
 
 
-class ConvTranspose3d(_ConvTranspose):
+class ConvTranspose3d(_ConvTranspose):  # noqa: D101  its base's
     __doc__ = _ConvTranspose.__doc__
     axes = 3
     function = "conv_transpose3d"

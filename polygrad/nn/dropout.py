@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from polygrad.errors import InvalidArgumentError
-from polygrad.nn import functional as F
+from polygrad.nn import functional
 from polygrad.nn.module import Module
 from polygrad.tensor import Tensor
 
@@ -45,14 +45,17 @@ class _Dropout(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Drop in training; in use, the identity."""
-        return getattr(F, self.function)(input, self.p, self.training, self.inplace)
+        made: Tensor = getattr(functional, self.function)(
+            input, self.p, self.training, self.inplace
+        )
+        return made
 
     def extra_repr(self) -> str:
         """The options."""
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout(_Dropout):
+class Dropout(_Dropout):  # noqa: D101  its base's
     __doc__ = _Dropout.__doc__
     function = "dropout"
 

@@ -6,8 +6,7 @@ from typing import Any, ClassVar, Self
 
 from polygrad.config import no_grad
 from polygrad.errors import InvalidArgumentError, ShapeError
-from polygrad.nn import functional as F
-from polygrad.nn import init
+from polygrad.nn import functional, init
 from polygrad.nn.module import Module
 from polygrad.nn.parameter import Parameter
 from polygrad.ops.filling import empty
@@ -93,8 +92,9 @@ class Embedding(Module):
         """A layer around a table that is there; it is learned only if not `freeze`."""
         if embeddings.ndim != 2:
             raise ShapeError(
-                f"a table has rows and columns, not shape {embeddings.shape}", "Embedding.from_pretrained"
-            )
+                f"a table has rows and columns, not shape {embeddings.shape}",
+                "Embedding.from_pretrained, argument embeddings", "pass a tensor with two axes",
+            )  # fmt: skip
         made = cls.__new__(cls)
         Module.__init__(made)
         made.num_embeddings, made.embedding_dim = embeddings.shape
@@ -105,7 +105,7 @@ class Embedding(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Integers of any shape to rows, along a new last axis."""
-        return F.embedding(
+        return functional.embedding(
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
             self.scale_grad_by_freq,
         )  # fmt: skip

@@ -9,11 +9,12 @@ tensor([0., 2.], dtype=float32)
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from polygrad.families import operations_of
 from polygrad.ops.elementwise import tanh
 from polygrad.ops.linear_algebra import linear
+from polygrad.tensor import Tensor
 
 _FUNCTIONS = {name: found.function for name, found in operations_of("nn.functional").items()}
 globals().update(_FUNCTIONS)
@@ -21,6 +22,6 @@ globals().update(_FUNCTIONS)
 __all__ = ["linear", "tanh", *_FUNCTIONS]  # noqa: PLE0604  the registry's names are no literals
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., Tensor]:
     """For type checkers: the rest comes from the registry."""
     raise AttributeError(f"module 'polygrad.nn.functional' has no attribute {name!r}")

@@ -1,14 +1,14 @@
-"""What a module holds: names that are parameters, buffers and children, and how to walk and find them.
+"""What a module holds: parameters, buffers and children by name, and how to walk and find them.
 
-The value of each lies in the instance's `__dict__` like any attribute, so that reading it costs nothing;
-`registry` only says which names are which. It is the one place that knows.
+The value of each lies in the instance's `__dict__` like any attribute, so that reading it costs
+nothing; `registry` only says which names are which. It is the one place that knows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from polygrad.errors import InvalidArgumentError, InvalidTypeError, PolygradError
 from polygrad.nn.parameter import Parameter
@@ -39,7 +39,7 @@ def _kind_of(value: Any) -> str:
 
 
 class Holder:
-    """Attributes that are registered by their type; the half of Module that only knows what it holds."""
+    """Attributes registered by their type: the half of Module that only knows what it holds."""
 
     registry: dict[str, str]
 
@@ -93,9 +93,11 @@ class Holder:
             raise InvalidTypeError(f"a name is a string, not {name!r}", where, "pass a string")
         if not name or "." in name:
             raise InvalidArgumentError(
-                f"{name!r} is no name: it is empty or holds a dot", where, "dots separate modules in paths"
-            )
-        if name in ("registry", "training", "examples") or callable(getattr(type(self), name, None)):
+                f"{name!r} is no name: it is empty or holds a dot", where,
+                "dots separate modules in paths",
+            )  # fmt: skip
+        reserved = ("registry", "training", "examples")
+        if name in reserved or callable(getattr(type(self), name, None)):
             raise InvalidArgumentError(
                 f"{name!r} is an attribute of the class already", where, "choose another name"
             )
@@ -139,7 +141,7 @@ class Holder:
 
     def _refuse_taken(self, name: str, kind: str) -> None:
         held = self.__dict__.get("registry", {}).get(name, "none")
-        if not held.endswith(kind) and isinstance(name, str) and name in self.__dict__:
+        if not held.endswith(kind) and name in self.__dict__:
             raise InvalidArgumentError(
                 f"the attribute {name!r} exists already", f"{type(self).__name__}, adding a {kind}",
                 "delete it first, or choose another name",
@@ -175,19 +177,19 @@ class Holder:
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all below it, each with its path; each once unless `remove_duplicate` is false."""
+        """The module and all below it, by path; each once unless `remove_duplicate` is false."""
         memo = set() if memo is None else memo
         if self in memo:
             return
         if remove_duplicate:
             memo.add(self)
-        yield prefix, self
+        yield prefix, cast("Module", self)
         for name, child in self.named_registered("module"):
             path = f"{prefix}.{name}" if prefix else name
             yield from child.named_modules(memo, path, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
-        """This module and all below it, each once."""
+        """The module and all below it, each once."""
         return (module for _, module in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
@@ -232,7 +234,8 @@ class Holder:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """The buffers with their paths; a shared one once, under its first name."""
-        return self._named_tensors(("buffer", "transient buffer"), prefix, recurse, remove_duplicate)
+        kinds = ("buffer", "transient buffer")
+        return self._named_tensors(kinds, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers, each once."""
@@ -248,10 +251,10 @@ class Holder:
                 raise MissingAttributeError(
                     f"there is no module {part!r} in {type(module).__name__}",
                     f"path {target!r} in {type(self).__name__}",
-                    "modules there: " + (", ".join(n for n, _ in module.named_children()) or "none"),
+                    f"modules there: {', '.join(n for n, _ in module.named_children()) or 'none'}",
                 )
             module = found
-        return module
+        return cast("Module", module)
 
     def set_submodule(self, target: str, module: Module) -> None:
         """Put `module` at a path, in the place of what is there."""

@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
 
 class Handle:
-    """What registering a hook returns: `remove()`, or the end of a `with` block, takes the hook out."""
+    """What registering a hook returns: `remove()`, or the end of a `with` block, ends the hook."""
 
     __slots__ = ("entry", "moment", "table")
 
@@ -99,14 +99,14 @@ NO_HOOKS = HookTable()  # stays empty: what modules without hooks are read as
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> Handle:
-    """Call `hook(module, args)` before the forward of every module; not None replaces the arguments."""
+    """Call `hook(module, args)` before the forward of every module; not None replaces args."""
     return Handle(EVERY_MODULE, "forward_pre", Entry(hook))
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> Handle:
-    """Call `hook(module, args, output)` after the forward of every module; not None replaces the output."""
+    """Call `hook(module, args, output)` after every module's forward; not None replaces output."""
     return Handle(EVERY_MODULE, "forward", Entry(hook, with_kwargs, always_call))
 
 
@@ -226,7 +226,7 @@ class _Backward:
 
 
 class _Crossing(Function):
-    """A joint identity of tensors that shows their cotangents to a function, which may replace them."""
+    """A joint identity of tensors: a function sees their cotangents, and may replace them."""
 
     @staticmethod
     def forward(ctx: Context, see: Callable[..., Any], *tensors: Tensor) -> tuple[Tensor, ...]:

@@ -1,7 +1,7 @@
 """Initial values, written into tensors in place: PyTorch's `torch.nn.init`.
 
-Random numbers come from `polygrad.random`: the same seed gives the same bits on every device. Each function
-returns the tensor, runs without recording, and takes a `generator`.
+Random numbers come from `polygrad.random`: the same seed gives the same bits on every device. Each
+function returns the tensor, runs without recording, and takes a `generator`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from polygrad.tensor import Tensor, new_tensor
 from polygrad.views import write
 
 __all__ = [
-    "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_",
-    "ones_", "orthogonal_", "sparse_", "trunc_normal_", "uniform_", "xavier_normal_",
+    "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_",
+    "normal_", "ones_", "orthogonal_", "sparse_", "trunc_normal_", "uniform_", "xavier_normal_",
     "xavier_uniform_", "zeros_",
 ]  # fmt: skip
 
 Host = np.ndarray[Any, Any]
 _LINEAR = (
-    "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d",
 )  # fmt: skip
 
 
@@ -104,7 +105,9 @@ def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: random.Generator | None = None
 ) -> Tensor:
     """Numbers spread evenly over [a, b)."""
-    drawn = random.uniform(tensor.shape, a, b, dtype=tensor.dtype, device="cpu", generator=generator)
+    drawn = random.uniform(
+        tensor.shape, a, b, dtype=tensor.dtype, device="cpu", generator=generator
+    )
     return _fill(tensor, drawn.numpy())
 
 
@@ -175,11 +178,11 @@ def eye_(tensor: Tensor) -> Tensor:
     """The identity, in a matrix. Raises ShapeError for others."""
     if tensor.ndim != 2:
         raise ShapeError(f"a tensor of shape {tensor.shape} is no matrix", "eye_", "pass two axes")
-    return _fill(tensor, np.eye(*tensor.shape))
+    return _fill(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """A convolution's weight that hands channels through. Raises ShapeError, InvalidArgumentError."""
+    """A weight of a convolution that hands channels through. Raises ShapeError for others."""
     if tensor.ndim not in (3, 4, 5):
         raise ShapeError(
             f"a tensor of shape {tensor.shape} is no weight of a convolution", "dirac_",
@@ -202,20 +205,23 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 def orthogonal_(
     tensor: Tensor, gain: float = 1.0, generator: random.Generator | None = None
 ) -> Tensor:
-    """A random matrix with orthonormal rows or columns, times `gain`; further axes count as columns.
+    """A random matrix of orthonormal rows or columns, times `gain`; more axes count as columns.
 
-    Source: Saxe, McClelland, Ganguli, "Exact solutions to the nonlinear dynamics of learning" (2013).
+    Source: Saxe, McClelland, Ganguli, "Exact solutions to the nonlinear dynamics of learning in
+    deep linear neural networks" (2013).
     """
     if tensor.ndim < 2:
         raise ShapeError(
-            f"a tensor of shape {tensor.shape} has no rows and columns", "orthogonal_", "pass two axes"
-        )
+            f"a tensor of shape {tensor.shape} has no rows and columns", "orthogonal_",
+            "pass two axes",
+        )  # fmt: skip
     if not tensor.size:
         return tensor
     rows = tensor.shape[0]
     columns = tensor.size // rows
-    drawn = random.normal((rows, columns), dtype="float64", device="cpu", generator=generator).numpy()
-    q, r = np.linalg.qr(drawn.T if rows < columns else drawn)
+    drawn = random.normal((rows, columns), dtype="float64", device="cpu", generator=generator)
+    host = drawn.numpy()
+    q, r = np.linalg.qr(host.T if rows < columns else host)
     q = q * np.where(np.diag(r) < 0, -1.0, 1.0)
     return _fill(tensor, gain * (q.T if rows < columns else q).reshape(tensor.shape))
 
@@ -228,7 +234,9 @@ def sparse_(
     Source: Martens, "Deep learning via Hessian-free optimization" (2010).
     """
     if tensor.ndim != 2:
-        raise ShapeError(f"a tensor of shape {tensor.shape} is no matrix", "sparse_", "pass two axes")
+        raise ShapeError(
+            f"a tensor of shape {tensor.shape} is no matrix", "sparse_", "pass two axes"
+        )
     rows, columns = tensor.shape
     drawn = random.normal(
         (rows, columns), 0.0, std, dtype=tensor.dtype, device="cpu", generator=generator

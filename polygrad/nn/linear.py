@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from polygrad.nn import functional as F
-from polygrad.nn import init
+from polygrad.nn import functional, init
 from polygrad.nn.module import Module
 from polygrad.nn.parameter import Parameter
 from polygrad.ops.filling import empty
@@ -82,7 +81,7 @@ class Linear(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply to the last axis."""
-        return F.linear(input, self.weight, self.bias)
+        return functional.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """The sizes."""
@@ -110,7 +109,9 @@ class Bilinear(Module):
         As for `Linear`.
     """
 
-    examples: ClassVar = [((3, 4, 2), {}, ((5, 3), (5, 4))), ((3, 4, 2), {"bias": False}, ((3,), (4,)))]
+    examples: ClassVar = [
+        ((3, 4, 2), {}, ((5, 3), (5, 4))), ((3, 4, 2), {"bias": False}, ((3,), (4,))),
+    ]  # fmt: skip
 
     bias: Parameter | None
 
@@ -141,7 +142,7 @@ class Bilinear(Module):
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         """Apply to the last axes."""
-        return F.bilinear(input1, input2, self.weight, self.bias)
+        return functional.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """The sizes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from polygrad.nn import functional as F
+from polygrad.nn import functional
 from polygrad.nn.module import Module
 from polygrad.tensor import Tensor
 
@@ -35,10 +35,10 @@ class _Loss(Module):
             else:
                 setattr(self, name, value)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss of `input` as an estimate of `target`."""
+    def forward(self, input: Tensor, *target: Tensor) -> Tensor:
+        """The loss of `input` as an estimate of `target`; a Gaussian takes the variance too."""
         options = {name: getattr(self, name) for name in self.options}
-        made: Tensor = getattr(F, self.name)(input, target, **options)
+        made: Tensor = getattr(functional, self.name)(input, *target, **options)
         return made
 
     def extra_repr(self) -> str:
@@ -165,7 +165,7 @@ class BCELoss(_Loss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """The cross entropy of logits with probabilities, of two classes; `pos_weight` for the first."""
+    """The cross entropy of logits with probabilities, of two classes; `pos_weight` for one."""
 
     name = "binary_cross_entropy_with_logits"
     buffers_of = ("weight", "pos_weight")
@@ -253,9 +253,3 @@ class GaussianNLLLoss(_Loss):
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(full=full, eps=eps, reduction=reduction)
-
-    def forward(self, input: Tensor, target: Tensor, var: Tensor) -> Tensor:  # type: ignore[override]
-        """The loss of mean `input` and variance `var` for `target`."""
-        return F.gaussian_nll_loss(
-            input, target, var, full=self.full, eps=self.eps, reduction=self.reduction
-        )

@@ -29,7 +29,8 @@ __all__ = ["Module"]
 class Module(Holder):
     """Base of all layers and networks.
 
-    A subclass calls `super().__init__()`, assigns Parameters and Modules as attributes, and defines `forward`.
+    A subclass calls `super().__init__()`, assigns Parameters and Modules as attributes, and defines
+    `forward`.
 
     Attributes
     ----------
@@ -78,11 +79,15 @@ class Module(Holder):
 
     # ---- saving and loading -----------------------------------------------------------------
     def state_dict(
-        self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+        self,
+        *,
+        destination: dict[str, Any] | None = None,
+        prefix: str = "",
+        keep_vars: bool = False,
     ) -> dict[str, Any]:
         """The values of all parameters and persistent buffers by path.
 
-        They are constants that later training does not move; `keep_vars` gives the tensors themselves.
+        They are constants that later training does not move; `keep_vars` gives the tensors.
         """
         found = {} if destination is None else destination
         return state.state_dict(self, found, prefix, keep_vars=keep_vars)
@@ -142,7 +147,7 @@ class Module(Holder):
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> Handle:
-        """Call `hook(module, args)` before forward; what it returns, if not None, replaces the arguments.
+        """Call `hook(module, args)` before forward; not None replaces the arguments.
 
         With `with_kwargs` it is `hook(module, args, kwargs)`, and may return (args, kwargs).
         """
@@ -158,21 +163,21 @@ class Module(Holder):
     ) -> Handle:
         """Call `hook(module, args, output)` after forward; not None replaces the output.
 
-        With `with_kwargs` it is `hook(module, args, kwargs, output)`; with `always_call` it also runs, with
-        output None, when forward raised.
+        With `with_kwargs` it is `hook(module, args, kwargs, output)`; with `always_call` it also
+        runs, with output None, when forward raised.
         """
         return self._hook("forward", Entry(hook, with_kwargs, always_call), prepend=prepend)
 
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> Handle:
-        """Call `hook(module, grad_output)` when the gradient reaches the module; not None replaces it."""
+        """Call `hook(module, grad_output)` when the gradient arrives; not None replaces it."""
         return self._hook("backward_pre", Entry(hook), prepend=prepend)
 
     def register_full_backward_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> Handle:
-        """Call `hook(module, grad_input, grad_output)` when both are known; not None replaces grad_input."""
+        """Call `hook(module, grad_input, grad_output)` after; not None replaces grad_input."""
         return self._hook("backward", Entry(hook), prepend=prepend)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., None]) -> Handle:
@@ -184,7 +189,10 @@ class Module(Holder):
         return self._hook("state_post", Entry(hook))
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> Handle:
-        """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)` first."""
+        """Call `hook(module, state_dict, prefix, metadata, strict, *lists)` before loading.
+
+        The lists are those of missing and unexpected keys and of errors; it may change them.
+        """
         return self._hook("load_pre", Entry(hook))
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., None]) -> Handle:
@@ -196,8 +204,9 @@ class Module(Holder):
         """Behave as in training, or as in use (`mode=False`): this module and all below it."""
         if not isinstance(mode, bool):
             raise InvalidTypeError(
-                f"the mode is a bool, not {mode!r}", f"train of {type(self).__name__}", "pass True or False"
-            )
+                f"the mode is a bool, not {mode!r}", f"train of {type(self).__name__}",
+                "pass True or False",
+            )  # fmt: skip
         self.training = mode
         for child in self.children():
             child.train(mode)
@@ -228,10 +237,10 @@ class Module(Holder):
 
     # ---- places -----------------------------------------------------------------------------
     def to(self, *args: Any, dtype: Any = None, device: Any = None) -> Self:
-        """Move parameters and buffers to a device, to a floating dtype, or both; they stay the same objects.
+        """Move parameters and buffers to a device, a floating dtype, or both, in place.
 
-        Called as `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`. Integer buffers keep
-        their dtype.
+        Called as `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`. Integer buffers
+        keep their dtype.
 
         Raises
         ------

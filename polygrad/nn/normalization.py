@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from polygrad.errors import InvalidArgumentError
-from polygrad.nn import functional as F
-from polygrad.nn import init
+from polygrad.nn import functional, init
 from polygrad.nn.module import Module
 from polygrad.nn.parameter import Parameter
 from polygrad.ops.filling import ones, zeros
@@ -75,7 +74,7 @@ class LayerNorm(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalise the last axes."""
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         """The options."""
@@ -98,7 +97,8 @@ class RMSNorm(Module):
     """
 
     examples: ClassVar = [
-        ((4,), {}, ((2, 3, 4),)), (((3, 4),), {"eps": 1e-3, "elementwise_affine": False}, ((2, 3, 4),)),
+        ((4,), {}, ((2, 3, 4),)),
+        (((3, 4),), {"eps": 1e-3, "elementwise_affine": False}, ((2, 3, 4),)),
     ]  # fmt: skip
 
     weight: Parameter | None
@@ -124,7 +124,7 @@ class RMSNorm(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalise the last axes."""
-        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+        return functional.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
         """The options."""
@@ -186,7 +186,7 @@ class GroupNorm(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """(batch, channels, …)."""
-        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+        return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         """The options."""
@@ -216,7 +216,7 @@ class LocalResponseNorm(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """(batch, channels, *spatial)."""
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+        return functional.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
         """The options."""

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any
 from polygrad import dtypes
 from polygrad.errors import DtypeError
 from polygrad.ops.creation import to_place
-from polygrad.registry import find_device, kernels_for
+from polygrad.registry import default_integer, find_device, kernels_for
 from polygrad.tensor import Tensor, new_tensor, raw
 from polygrad.views import View
 
 if TYPE_CHECKING:
+    from polygrad.device import Device
     from polygrad.nn.module import Module
 
 __all__ = ["move"]
 
 
 def move(module: Module, device: Any, dtype: Any) -> None:
-    """Bring all parameters and buffers to a device, the floating ones to a dtype. None leaves as it is.
+    """Bring all parameters and buffers to a device, the floating ones to a dtype; None keeps it.
 
     Everything that can be refused is refused before anything has moved.
     """
@@ -30,15 +31,17 @@ def move(module: Module, device: Any, dtype: Any) -> None:
             f"parameters cannot be {dtype}", where, "pass a floating or complex dtype"
         )
     tensors = [*module.parameters(), *module.buffers()]
-    goals = [_goal(t, dtype) for t in tensors]
+    goals = [_goal(t, device, dtype) for t in tensors]
     for t, goal in zip(tensors, goals, strict=True):
         kernels_for(device or t.device, goal, where)
     for t, goal in zip(tensors, goals, strict=True):
         _move_tensor(t, device, goal)
 
 
-def _goal(t: Tensor, dtype: dtypes.Dtype | None) -> dtypes.Dtype:
-    """The dtype that `t` shall have: integers keep theirs, complex stays complex."""
+def _goal(t: Tensor, device: Device | None, dtype: dtypes.Dtype | None) -> dtypes.Dtype:
+    """The dtype that `t` shall have: integers keep theirs where they can, complex stays complex."""
+    if t.dtype == dtypes.int64 and device is not None:
+        return default_integer(device)
     if dtype is None or not t.kernels.inexact:
         return t.dtype
     if t.kernels.is_complex and dtypes.kind_of(dtype) == dtypes.REAL:

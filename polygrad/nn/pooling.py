@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from polygrad.nn import functional as F
+from polygrad.nn import functional
 from polygrad.nn.module import Module
 
 __all__ = [
@@ -45,7 +45,7 @@ class _MaxPool(Module):
 
     def forward(self, input: Any) -> Any:
         """(batch, channels, *spatial); the batch may be left out."""
-        return getattr(F, self.function)(
+        return getattr(functional, self.function)(
             input, self.kernel_size, self.stride, self.padding, self.dilation,
             ceil_mode=self.ceil_mode, return_indices=self.return_indices,
         )  # fmt: skip
@@ -58,13 +58,13 @@ class _MaxPool(Module):
         )
 
 
-class MaxPool1d(_MaxPool):
+class MaxPool1d(_MaxPool):  # noqa: D101  its base's
     __doc__ = _MaxPool.__doc__
     function = "max_pool1d"
     examples: ClassVar = [((3,), {}, ((2, 3, 10),)), ((3, 2, 1, 2), {}, ((2, 3, 10),))]
 
 
-class MaxPool2d(_MaxPool):
+class MaxPool2d(_MaxPool):  # noqa: D101  its base's
     __doc__ = _MaxPool.__doc__
     function = "max_pool2d"
     examples: ClassVar = [
@@ -73,7 +73,7 @@ class MaxPool2d(_MaxPool):
     ]  # fmt: skip
 
 
-class MaxPool3d(_MaxPool):
+class MaxPool3d(_MaxPool):  # noqa: D101  its base's
     __doc__ = _MaxPool.__doc__
     function = "max_pool3d"
     examples: ClassVar = [((2,), {}, ((1, 2, 4, 4, 5),))]
@@ -109,9 +109,10 @@ class _AvgPool(Module):
 
     def forward(self, input: Any) -> Any:
         """(batch, channels, *spatial); the batch may be left out."""
-        return getattr(F, self.function)(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
-        )
+        return getattr(functional, self.function)(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+            self.count_include_pad,
+        )  # fmt: skip
 
     def extra_repr(self) -> str:
         """The windows."""
@@ -119,7 +120,19 @@ class _AvgPool(Module):
 
 
 class _DivisiblePool(_AvgPool):
-    __doc__ = (_AvgPool.__doc__ or "") + "    divisor_override\n        Divide the sum by this number.\n"
+    """The mean of each window, or its sum divided by a number.
+
+    Parameters
+    ----------
+    kernel_size, stride, padding
+        An int, or one for each spatial axis; the stride is the kernel size if not given.
+    ceil_mode
+        Let the last windows reach over the edge.
+    count_include_pad
+        Whether the padding counts in the mean.
+    divisor_override
+        Divide the sum by this number.
+    """
 
     def __init__(
         self,
@@ -135,19 +148,19 @@ class _DivisiblePool(_AvgPool):
 
     def forward(self, input: Any) -> Any:
         """(batch, channels, *spatial); the batch may be left out."""
-        return getattr(F, self.function)(
+        return getattr(functional, self.function)(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
             self.count_include_pad, self.divisor_override,
         )  # fmt: skip
 
 
-class AvgPool1d(_AvgPool):
+class AvgPool1d(_AvgPool):  # noqa: D101  its base's
     __doc__ = _AvgPool.__doc__
     function = "avg_pool1d"
     examples: ClassVar = [((3,), {}, ((2, 3, 10),)), ((3, 2, 1), {}, ((2, 3, 10),))]
 
 
-class AvgPool2d(_DivisiblePool):
+class AvgPool2d(_DivisiblePool):  # noqa: D101  its base's
     __doc__ = _DivisiblePool.__doc__
     function = "avg_pool2d"
     examples: ClassVar = [
@@ -157,7 +170,7 @@ class AvgPool2d(_DivisiblePool):
     ]  # fmt: skip
 
 
-class AvgPool3d(_DivisiblePool):
+class AvgPool3d(_DivisiblePool):  # noqa: D101  its base's
     __doc__ = _DivisiblePool.__doc__
     function = "avg_pool3d"
     examples: ClassVar = [((2,), {}, ((1, 2, 4, 4, 5),))]
@@ -180,26 +193,26 @@ class _Adaptive(Module):
 
     def forward(self, input: Any) -> Any:
         """(batch, channels, *spatial); the batch may be left out."""
-        return getattr(F, self.function)(input, self.output_size)
+        return getattr(functional, self.function)(input, self.output_size)
 
     def extra_repr(self) -> str:
         """The spatial shape."""
         return f"output_size={self.output_size}"
 
 
-class AdaptiveAvgPool1d(_Adaptive):
+class AdaptiveAvgPool1d(_Adaptive):  # noqa: D101  its base's
     __doc__ = _Adaptive.__doc__
     function = "adaptive_avg_pool1d"
     examples: ClassVar = [((4,), {}, ((2, 3, 10),))]
 
 
-class AdaptiveAvgPool2d(_Adaptive):
+class AdaptiveAvgPool2d(_Adaptive):  # noqa: D101  its base's
     __doc__ = _Adaptive.__doc__
     function = "adaptive_avg_pool2d"
     examples: ClassVar = [(((2, 3),), {}, ((2, 3, 5, 7),)), ((1,), {}, ((2, 3, 5, 7),))]
 
 
-class AdaptiveAvgPool3d(_Adaptive):
+class AdaptiveAvgPool3d(_Adaptive):  # noqa: D101  its base's
     __doc__ = _Adaptive.__doc__
     function = "adaptive_avg_pool3d"
     examples: ClassVar = [((2,), {}, ((1, 2, 4, 3, 5),))]
@@ -222,22 +235,22 @@ class _AdaptiveMax(_Adaptive):
 
     def forward(self, input: Any) -> Any:
         """(batch, channels, *spatial); the batch may be left out."""
-        return getattr(F, self.function)(input, self.output_size, self.return_indices)
+        return getattr(functional, self.function)(input, self.output_size, self.return_indices)
 
 
-class AdaptiveMaxPool1d(_AdaptiveMax):
+class AdaptiveMaxPool1d(_AdaptiveMax):  # noqa: D101  its base's
     __doc__ = _AdaptiveMax.__doc__
     function = "adaptive_max_pool1d"
     examples: ClassVar = [((4,), {}, ((2, 3, 10),))]
 
 
-class AdaptiveMaxPool2d(_AdaptiveMax):
+class AdaptiveMaxPool2d(_AdaptiveMax):  # noqa: D101  its base's
     __doc__ = _AdaptiveMax.__doc__
     function = "adaptive_max_pool2d"
     examples: ClassVar = [(((2, 3),), {}, ((2, 3, 5, 7),))]
 
 
-class AdaptiveMaxPool3d(_AdaptiveMax):
+class AdaptiveMaxPool3d(_AdaptiveMax):  # noqa: D101  its base's
     __doc__ = _AdaptiveMax.__doc__
     function = "adaptive_max_pool3d"
     examples: ClassVar = [((2,), {}, ((1, 2, 4, 3, 5),))]

@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from polygrad.errors import ShapeError
-from polygrad.nn import functional as F
+from polygrad.nn import functional
 from polygrad.nn.module import Module
 from polygrad.ops._axes import normalize_axis
 from polygrad.ops.manipulation import reshape
@@ -72,7 +72,8 @@ class Unflatten(Module):
         if -1 in sizes or math.prod(sizes) != shape[axis]:
             raise ShapeError(
                 f"an axis of length {shape[axis]} is not divided into {self.unflattened_size}",
-                f"Unflatten of shape {shape}", "the product of the lengths must be that of the axis",
+                f"Unflatten of shape {shape}",
+                "the product of the lengths must be that of the axis",
             )  # fmt: skip
         return reshape(input, (*shape[:axis], *sizes, *shape[axis + 1 :]))
 
@@ -90,7 +91,9 @@ class Unfold(Module):
         An int, or a pair for height and width.
     """
 
-    examples: ClassVar = [((2,), {}, ((2, 3, 4, 5),)), (((2, 3), 1, (1, 0), 2), {}, ((2, 3, 4, 5),))]
+    examples: ClassVar = [
+        ((2,), {}, ((2, 3, 4, 5),)), (((2, 3), 1, (1, 0), 2), {}, ((2, 3, 4, 5),)),
+    ]  # fmt: skip
 
     def __init__(
         self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
@@ -101,7 +104,7 @@ class Unfold(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """(batch, channels, height, width) to (batch, channels * window, windows)."""
-        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+        return functional.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
         """The windows."""
@@ -137,7 +140,7 @@ class Fold(Unfold):
 
     def forward(self, input: Tensor) -> Tensor:
         """(batch, channels * window, windows) to (batch, channels, height, width)."""
-        return F.fold(
+        return functional.fold(
             input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
         )
 
@@ -157,13 +160,15 @@ class CosineSimilarity(Module):
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         """The axis goes away."""
-        return F.cosine_similarity(x1, x2, axis=self.axis, eps=self.eps)
+        return functional.cosine_similarity(x1, x2, axis=self.axis, eps=self.eps)
 
 
 class PairwiseDistance(Module):
     """The p-norm of the difference along the last axis."""
 
-    examples: ClassVar = [((), {}, ((2, 3), (2, 3))), ((1.0,), {"keepdims": True}, ((2, 3), (2, 3)))]
+    examples: ClassVar = [
+        ((), {}, ((2, 3), (2, 3))), ((1.0,), {"keepdims": True}, ((2, 3), (2, 3))),
+    ]  # fmt: skip
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> None:
         super().__init__()
@@ -171,4 +176,4 @@ class PairwiseDistance(Module):
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         """The axis goes away, or gets length 1."""
-        return F.pairwise_distance(x1, x2, self.p, self.eps, self.keepdims)
+        return functional.pairwise_distance(x1, x2, self.p, self.eps, self.keepdims)

@@ -41,7 +41,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 def snapshot(t: Tensor) -> Tensor:
-    """A constant of the present value. It shares the array, and copy-on-write keeps later writes out."""
+    """A constant of the present value: it shares the array, copy-on-write keeps writes out."""
     return new_tensor(raw(t), t.kernels)
 
 

@@ -128,7 +128,7 @@ def clip_grad_norm_(
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Tensor:
-    """Scale the gradients of `parameters` in place so that the norm of all of them is at most `max_norm`.
+    """Scale the gradients of `parameters` in place so that the norm of all is at most `max_norm`.
 
     A parameter that occurs several times counts once.
 
@@ -150,7 +150,7 @@ def clip_grad_norm_(
 
 
 def clip_grad_value_(parameters: Tensors, clip_value: float) -> None:
-    """Bring every number of the gradients of `parameters` into [-clip_value, clip_value], in place."""
+    """Bring all numbers of the gradients of `parameters` into [-clip_value, clip_value]."""
     bound = float(clip_value)
     for p in _gradients(parameters):
         gradient = p.gradient

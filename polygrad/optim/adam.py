@@ -87,7 +87,8 @@ class Adam(_Moments):
 
     def slots(self, group: Group) -> tuple[str, ...]:
         """The largest mean square too, with amsgrad."""
-        return (*super().slots(group), "max_exp_avg_sq") if group["amsgrad"] else super().slots(group)
+        largest = ("max_exp_avg_sq",) if group["amsgrad"] else ()
+        return (*super().slots(group), *largest)
 
 
 class AdamW(Adam):
@@ -139,7 +140,8 @@ class Adamax(_Moments):
         maximize: bool = False,
     ) -> None:
         super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "maximize": maximize,
         })  # fmt: skip
 
     def slots(self, group: Group) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from polygrad.errors import InvalidArgumentError
-from polygrad.optim.optimizer import Group, Optimizer, at_least, betas_within
+from polygrad.optim.optimizer import Group, Optimizer, at_least
 
 __all__ = ["ASGD", "SGD", "Adadelta", "Adagrad", "RMSprop", "Rprop"]
 
@@ -114,8 +114,8 @@ class RMSprop(Optimizer):
         maximize: bool = False,
     ) -> None:
         super().__init__(params, {
-            "lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum,
-            "centered": centered, "maximize": maximize,
+            "lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay,
+            "momentum": momentum, "centered": centered, "maximize": maximize,
         })  # fmt: skip
 
     def check_group(self, group: Group) -> None:
@@ -215,8 +215,8 @@ class Adadelta(Optimizer):
 
     def check_group(self, group: Group) -> None:
         """Domains of the options."""
-        at_least("Adadelta", 0.0, lr=group["lr"], eps=group["eps"], weight_decay=group["weight_decay"])
-        at_least("Adadelta", 0.0, rho=group["rho"])
+        options = ("lr", "eps", "weight_decay", "rho")
+        at_least("Adadelta", 0.0, **{k: group[k] for k in options})
         if group["rho"] > 1:
             raise InvalidArgumentError(
                 f"rho is {group['rho']}", "Adadelta, argument rho", "it must be between 0 and 1"

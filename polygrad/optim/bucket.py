@@ -3,12 +3,12 @@
 Note [Buckets]
 --------------
 On small arrays the call of a library function costs more than its work, and an update rule makes
-a dozen of them for each parameter. So the small parameters of a group that share device, dtype and step
-count form one bucket: their values, gradients and state are laid end to end in one array, updated by
-one call, and taken apart again. The parameters' arrays are then views of the new whole, which is
-never written: whoever holds an old value keeps it. A value that somebody else replaced since is
-noticed, because the parameter's array is no longer the view that the bucket made. A large parameter is
-a bucket of its own, and is not copied.
+a dozen of them for each parameter. So the small parameters of a group that share device, dtype and
+step count form one bucket: their values, gradients and state are laid end to end in one array,
+updated by one call, and taken apart again. The parameters' arrays are then views of the new whole,
+which is never written: whoever holds an old value keeps it. A value that somebody else replaced
+since is noticed, because the parameter's array is no longer the view that the bucket made. A large
+parameter is a bucket of its own, and is not copied.
 
 While a bucket exists it owns the state; `Optimizer.state` opens all buckets, which gives each
 parameter its part back.
@@ -28,7 +28,6 @@ from polygrad.views import assign
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from polygrad.backend import Kernels
 
 __all__ = ["LARGE", "Bucket"]
 
@@ -102,7 +101,7 @@ class Bucket:
         return [reshape(whole[start:stop], shape) for start, stop, shape in self.cuts]
 
     def fits(self, slots: tuple[str, ...]) -> bool:
-        """Whether the parameters are still where they were, and the rule still keeps these arrays."""
+        """Whether the parameters are where they were, and the rule still keeps these arrays."""
         k = self.kernels
         return slots == self.slots and all(p.kernels is k for p in self.params)
 
@@ -117,7 +116,7 @@ class Bucket:
 
     def _update(self, rule: str, keywords: dict[str, Any]) -> None:
         k, params = self.real, self.params
-        grads = [raw(p.gradient) for p in params]  # type: ignore[arg-type]  none is None
+        grads = [raw(p.gradient) for p in params if p.gradient is not None]
         if not self.flat:
             p = raw(params[0])
             value, *arrays = getattr(k, rule)(p, grads[0], *self.arrays, **keywords)

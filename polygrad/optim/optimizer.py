@@ -52,14 +52,14 @@ def betas_within(where: str, **arguments: Any) -> None:
 class Optimizer(ABC):
     """Walks parameters by groups and calls a rule of `polygrad.optim.rules` on raw arrays.
 
-    A subclass names the rule, says which arrays it keeps for each parameter, and which entries of a group
-    are its keywords.
+    A subclass names the rule, says which arrays it keeps for each parameter, and which entries of a
+    group are its keywords.
 
     Parameters
     ----------
     params
-        Parameters; or pairs (name, parameter); or dictionaries, one for each group, with `"params"` and
-        whatever differs from the defaults there.
+        Parameters; or pairs (name, parameter); or dictionaries, one for each group, with `"params"`
+        and whatever differs from the defaults there.
     defaults
         Options of groups that do not set them.
 
@@ -92,7 +92,7 @@ class Optimizer(ABC):
 
     # ---- what an algorithm says ---------------------------------------------------------------
     def slots(self, group: Group) -> tuple[str, ...]:
-        """The names of the arrays kept for each parameter, in the order in which the rule takes them."""
+        """The names of the arrays kept for each parameter, in the order of the rule."""
         raise NotImplementedError
 
     def initial(self, slot: str, group: Group) -> float:
@@ -113,7 +113,7 @@ class Optimizer(ABC):
         return made
 
     # ---- groups -----------------------------------------------------------------------------
-    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
+    def add_param_group(self, param_group: Any) -> None:
         """Add parameters with options of their own.
 
         Raises
@@ -147,7 +147,7 @@ class Optimizer(ABC):
         self.param_groups.append(group)
         self._plans.append(None)
 
-    def check_group(self, group: Group) -> None:
+    def check_group(self, group: Group) -> None:  # noqa: B027  not every algorithm has domains
         """Refuse options out of their domain. Raises InvalidArgumentError, InvalidTypeError."""
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -319,15 +319,15 @@ class Optimizer(ABC):
     # ---- hooks and text ---------------------------------------------------------------------
     def register_step_pre_hook(self, hook: Callable[[Optimizer], Any]) -> Hook:
         """Call `hook(optimizer)` before each step; the handle's `remove()` ends it."""
-        return Hook(hook, 0, self._hooks["step_pre"])  # type: ignore[arg-type]
+        return Hook(hook, 0, self._hooks["step_pre"])
 
     def register_step_post_hook(self, hook: Callable[[Optimizer], Any]) -> Hook:
         """Call `hook(optimizer)` after each step."""
-        return Hook(hook, 0, self._hooks["step_post"])  # type: ignore[arg-type]
+        return Hook(hook, 0, self._hooks["step_post"])
 
     def register_state_dict_pre_hook(self, hook: Callable[[Optimizer], Any]) -> Hook:
         """Call `hook(optimizer)` before the state is saved."""
-        return Hook(hook, 0, self._hooks["save_pre"])  # type: ignore[arg-type]
+        return Hook(hook, 0, self._hooks["save_pre"])
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> Hook:
         """Call `hook(optimizer, state_dict)` after; it may return another one."""
@@ -339,7 +339,7 @@ class Optimizer(ABC):
 
     def register_load_state_dict_post_hook(self, hook: Callable[[Optimizer], Any]) -> Hook:
         """Call `hook(optimizer)` after loading."""
-        return Hook(hook, 0, self._hooks["load_post"])  # type: ignore[arg-type]
+        return Hook(hook, 0, self._hooks["load_post"])
 
     def __repr__(self) -> str:
         """The options of each group."""
@@ -371,7 +371,8 @@ class _Plan:
 
 def _as_list(params: Any, where: str) -> list[Any]:
     """Parameters or groups in a list."""
-    if isinstance(params, (Tensor, set, frozenset, str, Mapping)) or not isinstance(params, Iterable):
+    unordered = (Tensor, set, frozenset, str, Mapping)
+    if isinstance(params, unordered) or not isinstance(params, Iterable):
         raise InvalidTypeError(
             f"parameters come in an ordered collection, not in a {type(params).__name__}",
             f"{where}, argument params", "pass a list, or model.parameters()",
@@ -403,4 +404,6 @@ def _check_parameter(p: Any, where: str) -> None:
 
 def _constant(value: Any) -> Any:
     """A state value that later steps do not change."""
-    return new_tensor(raw(value), value.kernels) if isinstance(value, Tensor) else copy.deepcopy(value)
+    if isinstance(value, Tensor):
+        return new_tensor(raw(value), value.kernels)
+    return copy.deepcopy(value)

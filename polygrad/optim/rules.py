@@ -1,9 +1,9 @@
 """The update rules: pure functions of arrays, each a kernel point that a backend may replace.
 
-A rule is called as `F.adam_step(p, g, m, v, step=…, lr=…, …)` with raw arrays of one shape, and returns the new
-parameter and the new state arrays, in the order in which it took them. The state arrays that it is
-given belong to it: a kernel may write into them. `p` and `g` do not. Complex parameters come as pairs of
-real numbers. `decayed` and `average` say what most rules begin with.
+A rule is called as `F.adam_step(p, g, m, v, step=…, lr=…, …)` with raw arrays of one shape, and
+returns the new parameter and the new state arrays, in the order in which it took them. The state
+arrays that it is given belong to it: a kernel may write into them. `p` and `g` do not. Complex
+parameters come as pairs of real numbers. `decayed` and `average` say what most rules begin with.
 
 Sources of the formulas: the documentation of `torch.optim`, and the papers cited at each rule.
 """
@@ -25,7 +25,7 @@ Arrays = tuple[Any, ...]
 def decayed(
     p: Any, g: Any, lr: float, weight_decay: float, *, maximize: bool, decoupled: bool = False
 ) -> tuple[Any, Any]:
-    """(p, g) after weight decay: of the parameter itself if decoupled, else as a part of the gradient."""
+    """(p, g) after weight decay: of the parameter itself if decoupled, else within the gradient."""
     if maximize:
         g = -g
     if weight_decay != 0:
@@ -79,7 +79,7 @@ def adam(
 ) -> Arrays:
     """Adam (Kingma and Ba 2015), AdamW (Loshchilov and Hutter 2019), AMSGrad with a third array.
 
-    Both sides of `(m / c1) / (sqrt(v) / sqrt(c2) + eps)` are multiplied by sqrt(c2), which saves a pass.
+    Both sides of `(m / c1) / (sqrt(v) / sqrt(c2) + eps)` are multiplied by sqrt(c2): a pass less.
     """
     beta1, beta2 = betas
     p, g = decayed(p, g, lr, weight_decay, maximize=maximize, decoupled=decoupled_weight_decay)
@@ -160,7 +160,7 @@ def radam(
     decoupled_weight_decay: bool,
     step: int,
 ) -> Arrays:
-    """Rectified Adam (Liu et al. 2020): plain momentum until the variance estimate can be trusted."""
+    """Rectified Adam (Liu et al. 2020): plain momentum until the mean square can be trusted."""
     beta1, beta2 = betas
     p, g = decayed(p, g, lr, weight_decay, maximize=maximize, decoupled=decoupled_weight_decay)
     m = average(m, g, beta1)

@@ -27,16 +27,17 @@ def per_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
         return [value] * count
     if len(value) != count:
         raise InvalidArgumentError(
-            f"{len(value)} values for {count} groups", f"argument {name}", "pass one, or one for each"
-        )
+            f"{len(value)} values for {count} groups", f"argument {name}",
+            "pass one, or one for each",
+        )  # fmt: skip
     return list(value)
 
 
 class LRScheduler:
     """Base of the schedules that set the rate of each group after each epoch.
 
-    A subclass defines `get_lr`, the rates of epoch `last_epoch` from those of the epoch before (so that
-    schedules can be chained); and `closed_form` where they depend on the epoch alone.
+    A subclass defines `get_lr`, the rates of epoch `last_epoch` from those of the epoch before (so
+    that schedules can be chained); and `closed_form` where they depend on the epoch alone.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ class LRScheduler:
 
     # ---- saving and loading -----------------------------------------------------------------
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimiser and functions; a callable object is saved as its attributes."""
+        """Everything but the optimiser and functions; of callable objects their attributes."""
         saved = {}
         for name, value in self.__dict__.items():
             if name in ("optimizer", "_steps_before"):
@@ -136,7 +137,7 @@ class LRScheduler:
         return copy.deepcopy(saved)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on where the saved schedule stood. Load the optimiser's state too: it holds the rates."""
+        """Go on where the saved schedule stood; the rates are in the optimiser's own state."""
         for name, value in copy.deepcopy(dict(state_dict)).items():
             self.__dict__[name] = _with_functions(self.__dict__.get(name), value)
 

@@ -223,9 +223,9 @@ class CyclicLR(LRScheduler):
     def _scale(self, x: float) -> float:
         """The height of a triangle."""
         if self.scale_fn is not None:
-            return self.scale_fn(x)
+            return float(self.scale_fn(x))
         if self.mode == "triangular2":
-            return 1 / (2.0 ** (x - 1))
+            return float(2.0 ** (1 - x))
         return float(self.gamma**x) if self.mode == "exp_range" else 1.0
 
     def get_lr(self) -> list[float]:

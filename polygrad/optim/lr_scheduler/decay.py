@@ -44,7 +44,10 @@ class MultiplicativeLR(LambdaLR):
         """Of the rates before."""
         if self.last_epoch <= 0:
             return self.rates
-        return [rate * f(self.last_epoch) for f, rate in zip(self.lr_lambdas, self.rates, strict=True)]
+        return [
+            rate * f(self.last_epoch)
+            for f, rate in zip(self.lr_lambdas, self.rates, strict=True)
+        ]
 
 
 class _Scaled(LRScheduler):
@@ -106,7 +109,8 @@ class MultiStepLR(_Scaled):
 
     def share(self) -> float:
         """A power of gamma."""
-        return float(self.gamma ** bisect_right(sorted(self.milestones.elements()), self.last_epoch))
+        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return float(self.gamma**passed)
 
 
 class ConstantLR(_Scaled):
@@ -162,12 +166,14 @@ class LinearLR(_Scaled):
         if self.is_first or self.last_epoch > self.total_iters:
             return 1.0
         change = self.end_factor - self.start_factor
-        return 1.0 + change / (self.total_iters * self.start_factor + (self.last_epoch - 1) * change)
+        before = self.total_iters * self.start_factor + (self.last_epoch - 1) * change
+        return 1.0 + change / before
 
     def share(self) -> float:
         """On the line."""
         change = self.end_factor - self.start_factor
-        return self.start_factor + change * min(self.total_iters, self.last_epoch) / self.total_iters
+        gone = min(self.total_iters, self.last_epoch)
+        return self.start_factor + change * gone / self.total_iters
 
 
 class ExponentialLR(_Scaled):
@@ -204,7 +210,8 @@ class PolynomialLR(_Scaled):
 
     def share(self) -> float:
         """The polynomial."""
-        return float((1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power)
+        gone = min(self.total_iters, self.last_epoch)
+        return float((1.0 - gone / self.total_iters) ** self.power)
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -242,7 +249,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine again and again, each `T_mult` times as long as the one before, the first `T_0`.
+    """Half a cosine again and again, the first of `T_0` epochs, each `T_mult` times as long.
 
     `step(epoch)` takes fractions: `step(epoch + batch / batches)`. Source: as CosineAnnealingLR.
     """
@@ -256,7 +263,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         for name, value in (("T_0", T_0), ("T_mult", T_mult)):
-            if not isinstance(value, int) or value < 1:
+            if value < 1 or value != int(value):
                 raise InvalidArgumentError(
                     f"{name} is {value!r}", f"CosineAnnealingWarmRestarts, argument {name}",
                     "it is an int, at least 1",
@@ -309,5 +316,6 @@ def _cosine(bases: list[float], low: float, share: float) -> list[float]:
 def _between(where: str, name: str, value: Any, low: float, high: float) -> None:
     if not low <= value <= high:
         raise InvalidArgumentError(
-            f"{name} is {value}", f"{where}, argument {name}", f"it must be between {low} and {high}"
-        )
+            f"{name} is {value}", f"{where}, argument {name}",
+            f"it must be between {low} and {high}",
+        )  # fmt: skip

@@ -13,7 +13,7 @@ __all__ = ["ReduceLROnPlateau"]
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times `factor` when the metric given to `step` has not improved for more than `patience` epochs.
+    """Times `factor` when the metric given to `step` has not improved for `patience` epochs.
 
     Parameters
     ----------
