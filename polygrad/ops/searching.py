@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from polygrad.backend import declare_forward
 from polygrad.calls import describe
 from polygrad.dtypes import BOOL, INTEGER
 from polygrad.errors import DtypeError, InvalidArgumentError, ShapeError
@@ -144,6 +145,9 @@ def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Ten
 
 
 # ---- zeros --------------------------------------------------------------------------------------
+declare_forward("nonzero", lambda F, x: F.xp.nonzero(x))  # no primitive: as many results as axes
+
+
 def _count_nonzero_forward(F: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     wide = F.with_dtype(default_integer(F.device))
     true = x if F.kind == BOOL else x != 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from polygrad.backend import declare_forward
 from polygrad.dtypes import BOOL, COMPLEX
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor
@@ -12,6 +13,7 @@ from polygrad.tensor import Tensor, new_tensor, raw
 from polygrad.views import getitem, reshape
 
 _table = Chapter("sets")
+declare_forward("unique_all", lambda F, x: F.xp.unique_all(x))  # no primitive: values are gathered
 
 
 class UniqueAll(NamedTuple):
@@ -130,9 +132,7 @@ def _isin_forward(F: Any, x: Any, y: Any, invert: bool) -> Any:
     return ~found if invert else found
 
 
-_isin = Primitive(
-    "isin", ("x1", "x2"), {}, forward=_isin_forward, keywords={"invert": False}
-)
+_isin = Primitive("isin", ("x1", "x2"), {}, forward=_isin_forward, keywords={"invert": False})
 
 
 @_table.public(
