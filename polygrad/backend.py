@@ -106,6 +106,7 @@ class Backend(ABC):
     known_gaps: ClassVar[tuple[KnownGap, ...]] = ()
     oom_errors: tuple[type[BaseException], ...] = (MemoryError,)
     index_errors: tuple[type[BaseException], ...] = (IndexError,)
+    linalg_errors: tuple[type[BaseException], ...] = (np.linalg.LinAlgError,)
 
     def __init__(self) -> None:
         self.table = KernelTable()

@@ -17,6 +17,7 @@ from polygrad.errors import (
     DtypeError,
     InvalidArgumentError,
     InvalidTypeError,
+    LinearAlgebraError,
     OutOfMemoryError,
     OutOfRangeError,
     PolygradError,
@@ -251,6 +252,11 @@ def explain(p: Primitive, operands: Sequence[Any], error: Exception) -> Exceptio
         return ShapeError(
             "the shapes do not broadcast: " + " and ".join(str(t.shape) for t in tensors), where,
             "aligned from the right, lengths must be equal or 1",
+        )  # fmt: skip
+    if backend is not None and isinstance(error, backend.linalg_errors):
+        return LinearAlgebraError(
+            f"no result for a matrix: {error}", where,
+            "check for singular matrices, and for NaN; pinv and lstsq take singular ones",
         )  # fmt: skip
     if isinstance(error, IndexError) or (backend and isinstance(error, backend.index_errors)):
         return OutOfRangeError(f"index out of range: {error}", where, "check the index arrays")

@@ -16,6 +16,7 @@ __all__ = [
     "InPlaceError",
     "InvalidArgumentError",
     "InvalidTypeError",
+    "LinearAlgebraError",
     "OutOfMemoryError",
     "OutOfRangeError",
     "PolygradError",
@@ -73,6 +74,10 @@ class InvalidArgumentError(PolygradError, ValueError):
 
 class InvalidTypeError(PolygradError, TypeError):
     """An argument of the wrong type."""
+
+
+class LinearAlgebraError(PolygradError, ValueError):
+    """A matrix without what was asked for: it is singular, or not positive definite; no convergence."""
 
 
 class OutOfRangeError(PolygradError, IndexError):

@@ -23,6 +23,7 @@ from polygrad.registry import find_device
 __all__ = ["CONSTANTS", "Namespace", "namespace"]
 
 CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}
+EXTENSIONS = ("fft", "linalg")
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
@@ -40,6 +41,8 @@ class Namespace(types.ModuleType):
             setattr(self, name, value)
         for name, operation in operations_of().items():
             setattr(self, name, _bound(operation.function, device))
+        for space in EXTENSIONS:
+            setattr(self, space, _extension(self.__name__, space, device))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by device."""
@@ -48,6 +51,14 @@ class Namespace(types.ModuleType):
     def __repr__(self) -> str:
         """What it is."""
         return f"<array API namespace of polygrad on {self.device_name}>"
+
+
+def _extension(name: str, space: str, device: str) -> types.ModuleType:
+    """The functions of an extension, as part of the namespace `name`."""
+    part = types.ModuleType(f"{name}.{space}", f"The {space} extension on {device}.")
+    for function, operation in operations_of(space).items():
+        setattr(part, function, _bound(operation.function, device))
+    return part
 
 
 def _bound(function: Any, device: str) -> Any:

@@ -93,6 +93,7 @@ class DpnpBackend(Backend):
     device_kinds = ("sycl",)
     capabilities = Capabilities(sparse_keys=False, checks_indices=False, asynchronous=True)
     oom_errors = (MemoryError, dpctl.memory.USMAllocationError)
+    linalg_errors = (dpnp.linalg.LinAlgError,)
 
     @_locked
     def __init__(self) -> None:

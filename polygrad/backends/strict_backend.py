@@ -49,7 +49,7 @@ def _narrow_indices(name: str) -> Kernel:
 
 
 class StrictBackend(Backend):
-    """The standard's 2024.12 revision, with all of its optional features."""
+    """The standard's 2025.12 revision, with all of its optional features."""
 
     name = "strict"
     device_kinds = ("strict",)
@@ -58,7 +58,7 @@ class StrictBackend(Backend):
     def __init__(self) -> None:
         super().__init__()
         xp.set_array_api_strict_flags(
-            api_version="2024.12", boolean_indexing=True, data_dependent_shapes=True
+            api_version="2025.12", boolean_indexing=True, data_dependent_shapes=True
         )
         info = xp.__array_namespace_info__()
         self._dtypes = {

@@ -108,3 +108,8 @@ cumulative_prod = Primitive(  # along the last axis
 )  # fmt: skip
 
 
+def others(F: Any, x: Any) -> Any:
+    """For each element the product of all others along the last axis, without a division."""
+    before = F.cumulative_prod(_shifted(F, x, 1.0))
+    behind = _flipped(F, F.cumulative_prod(_shifted(F, _flipped(F, x), 1.0)))
+    return before * behind
