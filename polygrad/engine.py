@@ -1,4 +1,7 @@
-"""The engine: reach, order, prune, sweep. No recursion anywhere.
+"""The engine: prune, sweep. No recursion anywhere.
+
+Creation order is a topological order, so a heap keyed on creation numbers hands out the nodes
+newest first; a node enters it with its first cotangent.
 
 Rules are textbook formulas; `fit` is the one place that undoes broadcasting, projects complex to
 real and casts dtypes, so that a gradient has its operand's shape, dtype, device and realness.
@@ -9,13 +12,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from heapq import heappop, heappush
 from typing import Any
 
 from polygrad.backend import Kernels
 from polygrad.config import grad_mode, no_grad, recorder
 from polygrad.dtypes import COMPLEX, kind_of
 from polygrad.errors import GradientError
-from polygrad.tape import Edge, Node, Packed, Port
+from polygrad.tape import IDENTITY, Edge, Node, Packed, Port
 from polygrad.tensor import Tensor, new_tensor, raw
 
 __all__ = ["accumulate", "fit", "run", "wrap"]
@@ -50,6 +54,7 @@ def fit(F: Any, g: Any, shape: tuple[int, ...], kernels: Kernels) -> Any:
 def _reach(outputs: Iterable[Tensor]) -> list[Node]:
     """All nodes behind `outputs`, in the order of their creation, with an explicit stack."""
     stack: list[Node] = []
+    found: list[Node] = []
     seen: set[Any] = set()
     for t in outputs:
         e: Any = t.node
@@ -59,7 +64,9 @@ def _reach(outputs: Iterable[Tensor]) -> list[Node]:
             seen.add(e)
             stack.append(e)
     while stack:
-        for e in stack.pop().edges:
+        n = stack.pop()
+        found.append(n)
+        for e in n.edges:
             if e is None:
                 continue
             cls = type(e)
@@ -70,7 +77,8 @@ def _reach(outputs: Iterable[Tensor]) -> list[Node]:
             if e not in seen:
                 seen.add(e)
                 stack.append(e)
-    return sorted(seen, key=_seq)
+    found.sort(key=_seq)
+    return found
 
 
 def _prune(order: list[Node], wanted: Iterable[Edge]) -> set[Any]:
@@ -86,7 +94,7 @@ def _prune(order: list[Node], wanted: Iterable[Edge]) -> set[Any]:
 class _Sweep:
     """The state of one backward pass."""
 
-    __slots__ = ("captured", "cot", "create_graph", "keep", "live", "retain", "zeros")
+    __slots__ = ("captured", "cot", "create_graph", "heap", "keep", "live", "retain", "zeros")
 
     def __init__(self, *, create_graph: bool, retain: bool) -> None:
         self.create_graph, self.retain = create_graph, retain
@@ -95,56 +103,85 @@ class _Sweep:
         self.cot: dict[Any, Any] = {}
         self.captured: dict[Any, Any] = {}
         self.zeros: set[Any] = set()
+        self.heap: list[tuple[int, Node]] = []
 
     def add(self, edge: Edge, g: Any) -> None:
-        """Accumulate a cotangent."""
+        """Accumulate a cotangent; the first one puts the node that it arrives at on the heap."""
         cot = self.cot
-        cot[edge] = cot[edge] + g if edge in cot else g
+        if edge in cot:
+            cot[edge] = cot[edge] + g
+        else:
+            cot[edge] = g
+            self.push(edge)
 
-    def sweep(self, order: list[Node]) -> None:
+    def add_zero(self, edge: Edge) -> None:
+        """Remember that a zero arrived: it is not made unless nothing else arrives."""
+        if edge not in self.zeros:
+            self.zeros.add(edge)
+            self.push(edge)
+
+    def push(self, edge: Edge) -> None:
+        """Put a node on the heap. It may be there already; the second time it has no cotangent."""
+        node = edge.node if type(edge) is Port else edge
+        if type(node) is Node:
+            heappush(self.heap, (-node.seq, node))
+
+    def sweep(self) -> None:
         """Newest first, hand each node's cotangent to its inputs, then free what it saved."""
-        cot, live, keep, zeros = self.cot, self.live, self.keep, self.zeros
-        plain = not self.create_graph and recorder.get() is None
+        cot, live, keep, heap = self.cot, self.live, self.keep, self.heap
+        special = self.create_graph or recorder.get() is not None
         retain = self.retain
-        pop = cot.pop
+        pop, get = cot.pop, cot.get
         n = None
         try:
-            while order:
-                n = order.pop()
-                p = n.primitive
+            while heap:
+                n = heappop(heap)[1]
                 F = n.kernels
                 saved = n.saved
-                if (
-                    not plain or n.outs is not None or n.hooks is not None or n.casts is not None
-                    or n in keep or p.joint or F.guard is not None or type(saved) is not tuple
-                ):  # fmt: skip
+                if special or n.extra is not None or type(saved) is not tuple or n in keep:
                     self._general(n)
                     continue
                 g = pop(n, None)
                 if g is None:
-                    if n in zeros:
-                        zeros.update(e for e in n.edges if e is not None)
+                    self._pass_zeros(n, (n,))
                     continue
                 dtype = F.native_dtype
-                for rule, e, shape in zip(p.rules, n.edges, n.shapes, strict=True):
+                rules = n.primitive.rules
+                for rule, e, shape in zip(rules, n.edges, n.shapes):  # noqa: B905  0.1 us each
                     if e is None or (live is not None and e not in live):
                         continue
-                    r = rule(g, F, saved)
-                    if r is None:
-                        zeros.add(e)
-                        continue
+                    if rule is IDENTITY:
+                        r = g
+                    else:
+                        r = rule(g, F, saved)
+                        if r is None:
+                            self.add_zero(e)
+                            continue
                     if r.shape != shape or r.dtype is not dtype:
                         r = fit(F, r, shape, F)  # type: ignore[arg-type]
-                    if e in cot:
-                        cot[e] = cot[e] + r
+                    before = get(e)
+                    if before is not None:
+                        cot[e] = before + r
+                        continue
+                    cot[e] = r
+                    if type(e) is Node:
+                        heappush(heap, (-e.seq, e))
                     else:
-                        cot[e] = r
+                        self.push(e)
                 if not retain:
                     n.saved = None
         except Exception as error:
             if n is not None:
                 _annotate(error, n)
             raise
+
+    def _pass_zeros(self, n: Node, ports: Sequence[Any]) -> None:
+        """Where nothing but zeros arrived, nothing but zeros leaves."""
+        if not any(port in self.zeros for port in ports):
+            return  # it was on the heap twice
+        for e in n.edges:
+            if e is not None and (self.live is None or e in self.live):
+                self.add_zero(e)
 
     def _cotangents(self, n: Node) -> list[Any] | None:
         """The cotangent of each output of `n`, hooks applied; None if no output has any."""
@@ -153,8 +190,7 @@ class _Sweep:
             ports = tuple(Port(n, i) for i in range(len(n.outs)))
         gs = [self.cot.pop(port, None) for port in ports]
         if all(g is None for g in gs):
-            if any(port in self.zeros for port in ports):
-                self.zeros.update(e for e in n.edges if e is not None)
+            self._pass_zeros(n, ports)
             return None
         if n.outs is not None and getattr(n.primitive, "materialize", True):
             for i, (shape, kernels) in enumerate(n.outs):
@@ -218,7 +254,7 @@ class _Sweep:
                 continue
             r = p.rules[i](g, F, saved) if results is None else results[i]
             if r is None:
-                self.zeros.add(e)
+                self.add_zero(e)
                 continue
             kernels = n.kernels if n.casts is None else n.casts[i]
             r = fit(F, r, n.shapes[i], kernels)  # type: ignore[arg-type]
@@ -262,17 +298,16 @@ def run(
     state = _Sweep(create_graph=create_graph, retain=retain_graph or create_graph)
     for t in (*outputs, *(inputs or ())):
         raw(t)  # a stale view gets its value and its node
-    order = _reach(outputs)
     targets = None if inputs is None else [x if x.node is None else x.node for x in inputs]
     if targets is not None:
-        state.live = _prune(order, targets)
+        state.live = _prune(_reach(outputs), targets)
         state.keep = set(targets)
     for t, g in zip(outputs, cotangents, strict=True):
         state.add(t if t.node is None else t.node, g)
     token = grad_mode.set((recorder.get() or True) if create_graph else False)
     try:
         with outputs[0].kernels.backend.quiet():
-            state.sweep(order)
+            state.sweep()
     finally:
         grad_mode.reset(token)
     if targets is not None:

@@ -25,7 +25,7 @@ from typing import Any
 from polygrad.backend import declare_forward
 from polygrad.errors import GradientError, PrimitiveError
 from polygrad.straight import make_call
-from polygrad.tape import Node, Port
+from polygrad.tape import IDENTITY, Node, Port
 from polygrad.tensor import Tensor, new_tensor, raw
 
 __all__ = ["CONSTANT", "PRIMITIVES", "Primitive", "Rule", "TensorOperations", "not_implemented"]
@@ -141,8 +141,7 @@ class Primitive:
             for k, n in enumerate(self.needs)
             if n == "out" or n in self.inputs
         )
-        if forward is not None:
-            declare_forward(name, forward)
+        declare_forward(name, forward)
         PRIMITIVES[name] = self
         self.call: Callable[..., Any] = make_call(self)
 
@@ -197,6 +196,8 @@ class Primitive:
         rule = self.vjp.get(wrt)
         if rule is None:
             rule = not_implemented(f"{self.name} has no rule for its input {wrt!r}")
+        if not self.variadic and _is_identity(rule):
+            return IDENTITY
         place = {n: f"saved[{k}]" for k, n in enumerate(self.needs)}
         place.update(g="g", F="F", i="i")
         args = ", ".join(f"{n}={place[n]}" if n == "i" else place[n]
@@ -260,6 +261,12 @@ class Primitive:
             else:
                 values[k] = _revive_input(node, i, values[k])
         return tuple(values)
+
+
+def _is_identity(rule: Rule) -> bool:
+    """Whether a rule reads `lambda g: g`."""
+    code, model = rule.__code__, (lambda g: g).__code__
+    return code.co_code == model.co_code and code.co_varnames == model.co_varnames
 
 
 def _shape(a: Any) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ import numpy as np
 from polygrad.calls import apply, explain
 from polygrad.config import grad_mode
 from polygrad.registry import backend_of
-from polygrad.tape import Node, tick
+from polygrad.tape import Extra, Node, tick
 from polygrad.tensor import Tensor, new_tensor, refresh
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def {name}(x, /{signature}):
     if a is None:
         a = refresh(x)
     try:
-        out = k.{name}(a{passed})
+        kernel = k.{name}
+        out = kernel(a{passed})
     except Exception as error:
         raise explain(P, (x,), error) from error
     t = new(Tensor)
@@ -45,11 +46,11 @@ def {name}(x, /{signature}):
     t.array = out
     t.kernels = ko = k if out.dtype is k.native_dtype else k.of(out)
     t.gradient = t.alias = t.hooks = None
-    if x.tracked and ko.inexact and (mode := recording()):
+    if x.tracked and (ko is k or ko.inexact) and (mode := recording()):
         n = new(Node)
         n.primitive = P
         n.kernels = k
-        n.casts = n.outs = n.hooks = n.note = None
+        n.extra = None if k.guard is None else Extra()
         n.seq = tick()
         n.edges = (x.node or x,)
         n.shapes = (a.shape,)
@@ -101,7 +102,8 @@ def {name}({parameters}):
     else:
         return {general}(P, (x, y), {empty})
     try:
-        out = k.{name}(a, b)
+        kernel = k.{name}
+        out = kernel(a, b)
     except Exception as error:
         raise explain(P, (x, y), error) from error
     t = new(Tensor)
@@ -110,11 +112,11 @@ def {name}({parameters}):
     t.array = out
     t.kernels = ko = k if out.dtype is k.native_dtype else k.of(out)
     t.gradient = t.alias = t.hooks = None
-    if (rx or ry) and ko.inexact and (mode := recording()):
+    if (rx or ry) and (ko is k or ko.inexact) and (mode := recording()):
         n = new(Node)
         n.primitive = P
         n.kernels = k
-        n.casts = n.outs = n.hooks = n.note = None
+        n.extra = None if k.guard is None else Extra()
         n.seq = tick()
         if not ry:
             n.edges = (x.node or x, None)
@@ -139,7 +141,8 @@ def {name}({parameters}):
 """
 
 
-_TEMPLATE_NAMES = frozenset(("a", "k", "ko", "mode", "n", "t"))  # keywords that would shadow them
+# Keywords that would shadow a name of the templates.
+_TEMPLATE_NAMES = frozenset(("a", "k", "kernel", "ko", "mode", "n", "t"))
 
 
 def _saved_source(p: Primitive, mask: int) -> str:
@@ -268,7 +271,7 @@ def make_call(p: Primitive, *, form: str = "function") -> Callable[..., Any]:
     else:
         return _any_call(p)
     scope: dict[str, Any] = {
-        "P": p, "Tensor": Tensor, "Node": Node, "new": object.__new__, "tick": tick,
+        "P": p, "Tensor": Tensor, "Extra": Extra, "Node": Node, "new": object.__new__, "tick": tick,
         "recording": grad_mode.get, "refresh": refresh, "explain": explain, "general": apply,
         "general_operator": _operator_apply, "__name__": "polygrad.straight",
     }  # fmt: skip

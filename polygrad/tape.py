@@ -14,10 +14,18 @@ if TYPE_CHECKING:
     from polygrad.backend import Kernels
     from polygrad.tensor import Tensor
 
-__all__ = ["AccumulateGrad", "Differentiable", "Edge", "Hook", "Node", "Packed", "Port", "tick"]
+__all__ = [
+    "IDENTITY", "AccumulateGrad", "Differentiable", "Edge", "Extra", "Hook", "Node", "Packed",
+    "Port", "tick",
+]  # fmt: skip
 
 tick: Callable[[], int] = itertools.count().__next__
 """The next creation number. Creation order is a topological order, across threads too."""
+
+
+def IDENTITY(g: Any, F: Any, saved: Any) -> Any:  # noqa: ARG001, N802  a compiled rule
+    """The compiled form of the rule `lambda g: g`; the sweep does not even call it."""
+    return g
 
 
 class Differentiable(Protocol):
@@ -35,6 +43,32 @@ class Differentiable(Protocol):
         """The saved values as Tensors, re-attached to their edges."""
 
 
+class Extra:
+    """What few nodes have: see the attributes of `Node` of the same names."""
+
+    __slots__ = ("casts", "hooks", "note", "outs")
+
+    def __init__(self) -> None:
+        self.casts: tuple[Kernels | None, ...] | None = None
+        self.hooks: list[Hook] | None = None
+        self.note: str | None = None
+        self.outs: tuple[tuple[tuple[int, ...], Kernels], ...] | None = None
+
+
+def _extra(name: str) -> property:
+    """An attribute of a node that is kept in its `extra`, which is made when it is first set."""
+
+    def read(node: Node) -> Any:
+        return None if node.extra is None else getattr(node.extra, name)
+
+    def write(node: Node, value: Any) -> None:
+        if node.extra is None:
+            node.extra = Extra()
+        setattr(node.extra, name, value)
+
+    return property(read, write)
+
+
 class Node:
     """One recorded operation.
 
@@ -49,35 +83,36 @@ class Node:
         For each input with an edge, its shape.
     kernels
         Where the operation ran, in the dtype it computed in.
-    casts
-        The Kernels of each input, where one of them was cast to the computing dtype; else None.
     saved
         The values the rules need, in the primitive's order; None once they were freed.
-    outs
-        (shape, Kernels) of each output, for operations with several; else None.
     seq
         Creation number.
+    extra
+        None where the plain sweep will do; else what follows.
+    casts
+        The Kernels of each input, where one of them was cast to the computing dtype; else None.
+    outs
+        (shape, Kernels) of each output, for operations with several; else None.
     hooks
         Functions that see, and may replace, the cotangent of an output; None without any.
     note
         Where the operation was called from, under `detect_anomaly`.
     """
 
-    __slots__ = (
-        "__weakref__", "casts", "edges", "hooks", "kernels", "note", "outs", "primitive", "saved",
-        "seq", "shapes",
-    )  # fmt: skip
+    __slots__ = ("__weakref__", "edges", "extra", "kernels", "primitive", "saved", "seq", "shapes")
 
     primitive: Differentiable
     edges: tuple[Edge | None, ...]
     shapes: tuple[tuple[int, ...] | None, ...]
     kernels: Kernels
-    casts: tuple[Kernels | None, ...] | None
     saved: Any
-    outs: tuple[tuple[tuple[int, ...], Kernels], ...] | None
     seq: int
-    hooks: list[Hook] | None
-    note: str | None
+    extra: Extra | None
+
+    casts = _extra("casts")
+    hooks = _extra("hooks")
+    note = _extra("note")
+    outs = _extra("outs")
 
     def __init__(
         self,
@@ -89,7 +124,7 @@ class Node:
     ) -> None:
         self.primitive, self.edges, self.shapes, self.kernels = primitive, edges, shapes, kernels
         self.saved = saved
-        self.casts = self.outs = self.hooks = self.note = None
+        self.extra = Extra() if primitive.joint or kernels.guard is not None else None
         self.seq = tick()
 
     def name(self) -> str:
