@@ -247,6 +247,24 @@ def test_abs_sign_and_angle_of_complex_numbers():
     assert_close(got * np.array([1e-24, 1e26, 1]), want, dtype="complex64")
 
 
+@pytest.mark.parametrize("name", ["asin", "acos", "acosh", "asinh", "log", "sqrt"])
+def test_derivatives_on_both_sides_of_a_branch_cut(name):
+    """By differences along the cut, where the function is smooth."""
+    along, points = 1.0, [complex(x, i) for x in (2.0, -2.0) for i in (0.0, -0.0)]
+    if name == "asinh":
+        along, points = 1j, [complex(i, x) for x in (2.0, -2.0) for i in (0.0, -0.0)]
+    function = getattr(np, {"asin": "arcsin", "acos": "arccos"}.get(name, name), None)
+    function = function or getattr(np, "arc" + name[1:])
+    z = np.array(points)
+    behind, before = z.copy(), z.copy()  # z + 1e-6 would lose the sign of a zero
+    part = "imag" if name == "asinh" else "real"
+    setattr(behind, part, getattr(z, part) + 1e-6)
+    setattr(before, part, getattr(z, part) - 1e-6)
+    slope = (function(behind) - function(before)) / (2e-6 * along)
+    (got,) = gradients(getattr(pg, name), z, dtype="complex128")
+    assert_close(got, np.conj(slope), dtype="float32")
+
+
 def test_real_and_imaginary_parts_of_real_tensors():
     x = pg.tensor([1.0, 2.0])
     assert pg.real(x) is x

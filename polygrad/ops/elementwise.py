@@ -7,6 +7,11 @@ was not used cannot matter. Rules whose derivative can be non-finite multiply wi
 `strong_multiply(g, d)` and divide with `strong_divide(g, d)`, whose result is 0 where g is 0. That
 makes `where(x > 0, sqrt(x), x)` right at 0.
 
+Note [Sides of a cut]
+---------------------
+On a branch cut the sign of a zero imaginary part says on which side z lies. z + 1 loses the sign of
+-0, z - -1 keeps it, and so do the derivatives of asin, acos, asinh and acosh.
+
 Note [Kinks]
 ------------
 Where a function has a kink the gradient is a subgradient that shares: abs has 0 at 0, equal
@@ -136,7 +141,7 @@ log2 = unary("log2", lambda g, F, x: F.strong_divide(g, F.conj(x * math.log(2)))
 log10 = unary("log10", lambda g, F, x: F.strong_divide(g, F.conj(x * math.log(10))),
               "The logarithm to base 10.", floating=True, domain=_POSITIVE)
 
-# ---- trigonometric and hyperbolic functions -----------------------------------------------------
+# ---- trigonometric and hyperbolic functions: see Note [Sides of a cut] --------------------------
 sin = unary("sin", lambda g, F, x: g * F.conj(F.cos(x)), "The sine.", floating=True)
 cos = unary("cos", lambda g, F, x: g * F.conj(-F.sin(x)), "The cosine.", floating=True)
 tan = unary("tan", lambda g, F, out: g * F.conj(out * out + 1), "The tangent.", floating=True,
@@ -146,16 +151,16 @@ cosh = unary("cosh", lambda g, F, x: g * F.conj(F.sinh(x)), "The hyperbolic cosi
              floating=True)
 tanh = unary("tanh", lambda g, F, out: g * F.conj(1 - out * out), "The hyperbolic tangent.",
              floating=True)
-asin = unary("asin", lambda g, F, x: F.strong_divide(g, F.conj(F.sqrt((1 - x) * (1 + x)))),
+asin = unary("asin", lambda g, F, x: F.strong_divide(g, F.conj(F.sqrt(-(x - 1) * (x - -1)))),
              "The inverse sine.", floating=True, domain=_UNIT)
-acos = unary("acos", lambda g, F, x: -F.strong_divide(g, F.conj(F.sqrt((1 - x) * (1 + x)))),
+acos = unary("acos", lambda g, F, x: -F.strong_divide(g, F.conj(F.sqrt(-(x - 1) * (x - -1)))),
              "The inverse cosine.", floating=True, domain=_UNIT)
 atan = unary("atan", lambda g, F, x: F.strong_divide(g, F.conj(x * x + 1)),
              "The inverse tangent.", floating=True)
-asinh = unary("asinh", lambda g, F, x: F.strong_divide(g, F.conj(F.sqrt(x * x + 1))),
+asinh = unary("asinh", lambda g, F, x: F.strong_divide(g, F.conj(F.sqrt(x * x - -1))),
               "The inverse hyperbolic sine.", floating=True)
 acosh = unary("acosh",
-              lambda g, F, x: F.strong_divide(g, F.conj(F.sqrt(x - 1) * F.sqrt(x + 1))),
+              lambda g, F, x: F.strong_divide(g, F.conj(F.sqrt(x - 1) * F.sqrt(x - -1))),
               "The inverse hyperbolic cosine.", floating=True, domain=(1.2, 4.0))
 atanh = unary("atanh", lambda g, F, x: F.strong_divide(g, F.conj((1 - x) * (1 + x))),
               "The inverse hyperbolic tangent.", floating=True, domain=_UNIT)
