@@ -34,15 +34,22 @@ def _argsort_forward(F: Any, x: Any, axis: int, descending: bool, stable: bool) 
     return x.shape[axis] - 1 - _flip(order, axis)
 
 
-def _permute_rule(g: Any, F: Any, order: Any, axis: int) -> Any:
+def _unpermute_forward(F: Any, x: Any, order: Any, axis: int) -> Any:
     """The inverse of a permutation is what sorts it: nothing has to be scattered."""
     back = F.argsort(order, axis=axis, descending=False, stable=True)
-    return F.permute_along_axis(g, back, axis=axis)
+    return F.xp.take_along_axis(x, back, axis=axis)
 
 
-_permute_along_axis = Primitive(
-    "permute_along_axis", ("x", "order"), {"x": _permute_rule}, keywords={"axis": -1},
-    promotes=("x",), forward=lambda F, x, order, axis: F.xp.take_along_axis(x, order, axis=axis),
+Primitive(
+    "permute_along_axis", ("x", "order"),
+    {"x": lambda g, F, order, axis: F.unpermute_along_axis(g, order, axis=axis)},
+    keywords={"axis": -1}, promotes=("x",),
+    forward=lambda F, x, order, axis: F.xp.take_along_axis(x, order, axis=axis),
+)  # fmt: skip
+Primitive(
+    "unpermute_along_axis", ("x", "order"),
+    {"x": lambda g, F, order, axis: F.permute_along_axis(g, order, axis=axis)},
+    keywords={"axis": -1}, promotes=("x",), forward=_unpermute_forward,
 )  # fmt: skip
 _argsort = Primitive("argsort", ("x",), {}, forward=_argsort_forward, keywords=_KEYWORDS)
 
@@ -50,7 +57,7 @@ _argsort = Primitive("argsort", ("x",), {}, forward=_argsort_forward, keywords=_
 def _sort_rule(g: Any, F: Any, x: Any, axis: int, descending: bool, stable: bool) -> Any:
     """Every element's cotangent back to where it came from."""
     order = F.argsort(x, axis=axis, descending=descending, stable=stable)
-    return _permute_rule(g, F, order, axis)
+    return F.unpermute_along_axis(g, order, axis=axis)
 
 
 _sort = Primitive("sort", ("x",), {"x": _sort_rule}, forward=_sort_forward, keywords=_KEYWORDS)

@@ -144,9 +144,7 @@ def _logsumexp_forward(F: Any, x: Any, axis: Any = None, keepdims: bool = False)
 def _logsumexp_rule(g: Any, F: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
     """The softmax of x; 0 where all is -inf, all of it for +inf."""
     out = unreduce(F, out, x.shape, axis, keepdims)
-    out = F.where(out == -_INF, 0, out)
-    same = F.isinf(out) & (x == out)
-    d = F.where(same, 0, x) - F.where(same, 0, out)
+    d = F.where(x == _INF, 0, x - F.where(out == -_INF, 0, out))
     return unreduce(F, g, x.shape, axis, keepdims) * F.exp(d)
 
 
