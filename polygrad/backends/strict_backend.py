@@ -5,6 +5,7 @@ Its devices are all the host's memory. `no_float64` and `no_x64` lack dtypes, as
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 import array_api_strict as xp
@@ -109,6 +110,10 @@ class StrictBackend(Backend):
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         """Through DLPack, which the library offers on all its devices; shares memory."""
         return np.from_dlpack(array)
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """NumPy computes underneath."""
+        return np.errstate(all="ignore")
 
     def getitem(self, array: Array, key: tuple[Any, ...]) -> Array:
         """Slices beyond the ends, which NumPy cuts off, are refused by the library."""
