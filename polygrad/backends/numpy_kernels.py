@@ -180,8 +180,9 @@ def _sigmoid(x: Array) -> Array:
 
 
 # ---- softmax ------------------------------------------------------------------------------------
+@np.errstate(invalid="ignore")
 def _softmax(x: Array, axis: int = -1) -> Array:
-    """In one array."""
+    """In one array; NaN, and no warning, where every score is -inf."""
     if not x.size:
         return x.copy()
     y = _wide(x)
@@ -191,8 +192,9 @@ def _softmax(x: Array, axis: int = -1) -> Array:
     return _like(y, x)
 
 
+@np.errstate(invalid="ignore")
 def _log_softmax(x: Array, axis: int = -1) -> Array:
-    """In two arrays."""
+    """In two arrays; NaN, and no warning, where every score is -inf."""
     if not x.size:
         return x.copy()
     y = _wide(x)
