@@ -47,8 +47,8 @@ def _total_norm(tensors: list[Tensor], norm_type: float, *, error_if_nonfinite: 
                 "call it for the tensors of each device",
             )  # fmt: skip
     xp = k.xp
-    with k.guard() if k.guard is not None else nullcontext():
-        sizes = [xp.abs(raw(t)) for t in tensors if t.size]
+    with k.backend.quiet(), k.guard() if k.guard is not None else nullcontext():
+        sizes = [xp.abs(_wide(t)) for t in tensors if t.size]
         largest = _largest(xp, sizes)
         if p == math.inf or not sizes:
             value = largest
@@ -65,6 +65,12 @@ def _total_norm(tensors: list[Tensor], norm_type: float, *, error_if_nonfinite: 
         )  # fmt: skip
     real = k.with_dtype(dtypes.real_of(k.dtype))
     return new_tensor(real.full((), value), real)
+
+
+def _wide(t: Tensor) -> Any:
+    """The array of `t`, half precision in single: sums of powers would overflow."""
+    k = t.kernels
+    return k.with_dtype(dtypes.float32).cast(raw(t)) if k.dtype.itemsize < 4 else raw(t)
 
 
 def _largest(xp: Any, sizes: list[Any]) -> float:
@@ -118,7 +124,7 @@ def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tens
 def _rescale(p: Tensor, scale: float) -> None:
     gradient = p.gradient
     assert gradient is not None  # noqa: S101  _gradients left out the others
-    with no_grad():
+    with no_grad(), gradient.kernels.backend.quiet():
         gradient *= scale
 
 

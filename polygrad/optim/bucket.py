@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from polygrad import dtypes
 from polygrad.config import no_grad
+from polygrad.ops.creation import to_place
 from polygrad.tensor import Tensor, new_tensor, raw
 from polygrad.views import assign
 
@@ -76,11 +77,14 @@ class Bucket:
         return nullcontext() if guard is None else guard()
 
     def _collect(self, states: Sequence[dict[str, Any]], slot: str, initial: float) -> Any:
-        """One state array of its own memory; parameters without it begin at `initial`."""
+        """One state array of its own memory; parameters without it begin at `initial`.
+
+        The state comes along to where its parameter was moved.
+        """
         k = self.kernels
         start = complex(initial, initial) if k.is_complex else initial
         found = [
-            raw(state[slot]) if slot in state else k.full(shape, start)
+            raw(to_place(state[slot], k.dtype, k.device)) if slot in state else k.full(shape, start)
             for state, shape in zip(states, self.shapes, strict=True)
         ]
         return self._join(found) if self.flat else k.backend.copy(found[0])
@@ -107,12 +111,8 @@ class Bucket:
 
     def update(self, rule: str, keywords: dict[str, Any]) -> None:
         """One step of all parameters; each has a gradient."""
-        k = self.kernels
-        if k.guard is None:
+        with self.kernels.backend.quiet(), self._guard():
             self._update(rule, keywords)
-        else:
-            with k.guard():
-                self._update(rule, keywords)
 
     def _update(self, rule: str, keywords: dict[str, Any]) -> None:
         k, params = self.real, self.params
