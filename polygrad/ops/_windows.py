@@ -165,16 +165,16 @@ def from_columns(F: Any, parts: Any, size: Shape, geometry: Geometry) -> Any:
     lead = (parts.shape[0], parts.shape[2])
     F = F.of(parts)
     if size_of(geometry.kernel) == 1 and windows == size == geometry.padded(size):
-        return parts[:, 0]
+        return parts[:, 0, ...]
     shape = (*lead, *geometry.padded(size))
     keys = [(slice(None), slice(None), *key) for key in slices(geometry, windows)]
     if F.backend.capabilities.writeable:
         total = F.zeros(shape)
         for i, key in enumerate(keys):
-            total[key] += parts[:, i]
+            total[key] += parts[:, i, ...]
     else:
         total = F.zeros(shape)
         for i, key in enumerate(keys):
-            total = F.backend.add_at(total, key, parts[:, i])
+            total = F.backend.add_at(total, key, parts[:, i, ...])
     inner = tuple(slice(lo, lo + n) for n, (lo, _) in zip(size, geometry.padding, strict=True))
     return total[(slice(None), slice(None), *inner)]

@@ -13,7 +13,7 @@ from polygrad import random
 from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
-from polygrad.indexing import size_of, upload
+from polygrad.indexing import size_of
 from polygrad.ops._axes import as_tensor
 from polygrad.ops.elementwise import indicator
 from polygrad.primitive import CONSTANT, Primitive
@@ -50,7 +50,7 @@ def _mask(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
     """True with probability 1 - p, on the device of x."""
     host = random.coin(None, 1 - p, size_of(shape)).reshape(shape)
     backend = x.kernels.backend
-    array = upload(backend, host, x.device)
+    array = backend.from_numpy(host, x.device)
     return new_tensor(array, backend.kernels_of(array))
 
 

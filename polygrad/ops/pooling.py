@@ -24,7 +24,7 @@ from polygrad.indexing import size_of, upload
 from polygrad.ops._axes import as_tensor
 from polygrad.ops._windows import Geometry, Shape, check_windows, pad, per_axis, slices
 from polygrad.primitive import CONSTANT, Primitive
-from polygrad.tensor import Tensor, new_tensor
+from polygrad.tensor import Tensor, new_tensor, raw
 
 _table = Chapter("pooling", "nn.functional")
 
@@ -53,7 +53,7 @@ def _beyond(F: Any, geometry: Geometry, size: Shape) -> list[Any] | None:
     inside[_inner(size, geometry)] = True
     backend = F.backend
     keys = slices(geometry, geometry.windows(size))
-    return [upload(backend, ~inside[key], F.device) for key in keys]
+    return [backend.from_numpy(~inside[key], F.device) for key in keys]
 
 
 def _max_pool(F: Any, x: Any, geometry: Any) -> tuple[Any, Any]:
@@ -206,18 +206,17 @@ def _geometry(
 
 def _positions(places: Tensor, geometry: Geometry, size: Shape) -> Tensor:
     """Places in windows as positions in the flattened spatial axes."""
-    k = places.kernels.with_dtype(np.dtype("int64"))
-    backend, xp = k.backend, k.xp
-    place = k.cast(places.array)
-    windows = geometry.windows(size)
+    backend, device = places.kernels.backend, places.device
+    k = backend.kernels_of(upload(backend, np.zeros(()), device))
+    place, windows = k.cast(raw(places)), geometry.windows(size)
     total: Any = 0
     step, stride = 1, 1
     for i in reversed(range(len(size))):
-        along = xp.floor_divide(place, k.full((), step))
-        along = xp.remainder(along, k.full((), geometry.kernel[i]))
+        along = k.xp.floor_divide(place, k.full((), step))
+        along = k.xp.remainder(along, k.full((), geometry.kernel[i]))
         start = np.arange(windows[i]) * geometry.stride[i] - geometry.padding[i][0]
-        start = start.reshape(-1, *(1,) * (len(size) - i - 1))
-        total = total + (along * geometry.dilation[i] + upload(backend, start, k.device)) * stride
+        start = upload(backend, start.reshape(-1, *(1,) * (len(size) - i - 1)), device)
+        total = total + (along * geometry.dilation[i] + start) * stride
         step, stride = step * geometry.kernel[i], stride * size[i]
     return new_tensor(k.coerce(total), k)
 
