@@ -286,3 +286,16 @@ def test_errors_name_the_function_and_the_operands(device):
         x & x
     with pytest.raises(DtypeError, match=r"no integer dtype.*uint64.*astype"):
         pg.tensor([1], dtype=pg.uint64) + pg.tensor([1], dtype=pg.int64)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["less", "greater_equal", "maximum", "minimum", "clip", "floor", "ceil", "trunc",
+     "floor_divide", "remainder"],
+)  # fmt: skip
+def test_complex_numbers_have_no_order_on_any_device(name, device):
+    z = pg.tensor([1 + 2j], device=device)
+    function = getattr(pg, name)
+    operands = (z,) if name in ("floor", "ceil", "trunc") else (z, z)
+    with pytest.raises(DtypeError, match=rf"not defined for complex64.*{device}.*no order"):
+        function(*operands)

@@ -104,14 +104,17 @@ def only(name: str, highest: int, function: Callable[..., Any] | None = None) ->
 
     def forward(F: Any) -> Any:
         if F.kind > highest:
-            raise DtypeError(
-                f"{name} is not defined for {F.dtype}", f"{name} on {F.device}",
-                "convert the operands: pg.astype" if highest == INTEGER
-                else "complex numbers have no order: take pg.real, pg.imag or pg.abs first",
-            )  # fmt: skip
+            raise _undefined(name, F)
         return function or getattr(F.xp, name)
 
     return forward
+
+
+def _undefined(name: str, F: Any) -> DtypeError:
+    fix = "convert the operands: pg.astype"
+    if F.is_complex:
+        fix = "complex numbers have no order: take pg.real, pg.imag or pg.abs first"
+    return DtypeError(f"{name} is not defined for {F.dtype}", f"{name} on {F.device}", fix)
 
 
 # ---- arithmetic -------------------------------------------------------------------------------
@@ -371,8 +374,11 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     >>> pg.clip(pg.tensor([-1.0, 0.5, 3.0]), 0, 1)
     tensor([0. , 0.5, 1. ], dtype=float32)
     """
+    x = as_tensor(x, "clip, argument x")
+    if x.kernels.is_complex:
+        raise _undefined("clip", x.kernels)
     if min is None and max is None:
-        return positive(as_tensor(x, "clip, argument x"))  # type: ignore[no-any-return]
+        return positive(x)  # type: ignore[no-any-return]
     return _clip.call(x, min, max)  # type: ignore[no-any-return]
 
 
