@@ -13,7 +13,8 @@ import importlib
 from typing import Any
 
 import polygrad.backends
-import polygrad.methods
+import polygrad.methods  # noqa: F401  it attaches the operators
+from polygrad.config import default_dtype as get_default_dtype
 from polygrad.config import (
     enable_grad,
     is_grad_enabled,
@@ -21,7 +22,6 @@ from polygrad.config import (
     set_default_dtype,
     set_grad_enabled,
 )
-from polygrad.config import default_dtype as get_default_dtype
 from polygrad.device import Device
 from polygrad.dtypes import STANDARD as _STANDARD
 from polygrad.dtypes import float16
@@ -37,11 +37,10 @@ __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
 
 _LAZY = {
-    "autograd", "nn", "optim", "data", "random", "debug", "testing", "io", "linalg", "fft", "special",
+    "autograd", "data", "debug", "fft", "linalg", "nn", "optim", "random", "testing",
 }  # fmt: skip
 _LAZY_NAMES = {
     "manual_seed": "random", "Generator": "random", "show_kernels": "debug",
-    "save": "io", "load": "io",
 }  # fmt: skip
 
 globals().update({dtype.name: dtype for dtype in _STANDARD})

@@ -88,7 +88,7 @@ def canonical(dtype: Any) -> Dtype:
     if type(dtype) is str and dtype == "bfloat16":
         return __getattr__("bfloat16")
     try:
-        found = np.dtype(dtype)
+        found: Dtype = np.dtype(dtype)
         kind_of(found)
     except TypeError as error:
         raise DtypeError(

@@ -77,7 +77,7 @@ class InvalidTypeError(PolygradError, TypeError):
 
 
 class LinearAlgebraError(PolygradError, ValueError):
-    """A matrix without what was asked for: it is singular, or not positive definite; no convergence."""
+    """A matrix lacks what was asked for: it is singular, or not positive definite, or the like."""
 
 
 class OutOfRangeError(PolygradError, IndexError):

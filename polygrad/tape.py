@@ -144,7 +144,7 @@ class Node:
             if edge is None or isinstance(edge, Node):
                 found.append((edge, 0))
             elif isinstance(edge, Port):
-                found.append((edge.node, edge.index))
+                found.append((edge.node, edge.place))
             else:
                 found.append((AccumulateGrad(edge), 0))
         return tuple(found)
@@ -158,7 +158,7 @@ class Port(NamedTuple):
     """One output of a node that has several."""
 
     node: Node
-    index: int
+    place: int
 
 
 Edge = Union[Node, Port, "Tensor"]

@@ -190,7 +190,7 @@ class Tensor:
     def output_nr(self) -> int:
         """Which output of `grad_fn` this tensor is."""
         raw(self)
-        return self.node.index if isinstance(self.node, Port) else 0
+        return self.node.place if isinstance(self.node, Port) else 0
 
     # ---- to the outside ---------------------------------------------------------------------
     def _refuse_export(self, what: str) -> None:
@@ -326,7 +326,7 @@ class Tensor:
 
     def __contains__(self, value: Any) -> bool:
         """Whether any element equals `value`."""
-        return bool((self == value).any())  # type: ignore[attr-defined]
+        return bool((self == value).any())
 
     def __repr__(self) -> str:
         """Values, then what is not the default."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from polygrad.dtypes import REAL
 from polygrad.ops.creation import tensor
+from polygrad.registry import default_integer, find_device
 from polygrad.tensor import Tensor
 
 __all__ = ["Build", "floating", "take_apart"]
@@ -30,7 +31,7 @@ def take_apart(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], 
                 arrays.append(value)
                 place = len(arrays) - 1
                 return lambda tensors, device: tensors[place]
-            return lambda tensors, device: tensor(value, device=device)
+            return lambda tensors, device: _constant(value, device)
         if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
             parts = [visit(v) for v in value]
             return lambda tensors, device: type(value)(part(tensors, device) for part in parts)
@@ -46,6 +47,14 @@ def take_apart(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], 
         )
 
     return arrays, build
+
+
+def _constant(value: Any, device: str) -> Tensor:
+    """Integers and truth values on a device, in its widest integers if it has none of 64 bits."""
+    place = find_device(device)
+    if value.dtype.kind in "iu" and value.dtype.itemsize > default_integer(place).itemsize:
+        value = value.astype(default_integer(place))
+    return tensor(value, device=device)
 
 
 def floating(made: Any) -> list[Tensor]:
