@@ -22,6 +22,10 @@ class Device:
 
     __slots__ = ("kind", "name", "rest")
 
+    name: str
+    kind: str
+    rest: str
+
     def __init__(self, name: str | Device) -> None:
         if isinstance(name, Device):
             name = name.name

@@ -56,7 +56,8 @@ def __getattr__(name: str) -> Dtype:
             "pg.bfloat16",
             "pip install ml_dtypes",
         ) from error
-    return np.dtype(ml_dtypes.bfloat16)
+    bfloat16: Dtype = np.dtype(ml_dtypes.bfloat16)
+    return bfloat16
 
 
 @functools.lru_cache(maxsize=256)
