@@ -15,15 +15,19 @@ _table = Chapter("softmax", "nn.functional")
 
 def _shifted(F: Any, x: Any, axis: int) -> Any:
     """x less its maximum: then nothing overflows, and one term of the sum of e^x is 1."""
-    return x - F.max(x, axis=axis, keepdims=True) if x.shape[axis] else x
+    return x - F.max(x, axis=axis, keepdims=True)
 
 
 def _softmax(F: Any, x: Any, axis: int) -> Any:
+    if not x.shape[axis]:
+        return F.zeros(x.shape)
     e = F.xp.exp(_shifted(F, x, axis))
     return e / F.sum(e, axis=axis, keepdims=True)
 
 
 def _log_softmax(F: Any, x: Any, axis: int) -> Any:
+    if not x.shape[axis]:
+        return F.zeros(x.shape)
     y = _shifted(F, x, axis)
     return y - F.xp.log(F.sum(F.xp.exp(y), axis=axis, keepdims=True))
 
