@@ -475,7 +475,7 @@ def softplus(input: Any, beta: float = 1.0, threshold: float | None = None) -> T
 
     >>> import polygrad as pg
     >>> pg.nn.functional.softplus(pg.tensor([0.0, 1000.0]))
-    tensor([6.9314718e-01, 1.0000000e+03], dtype=float32)
+    tensor([6.931472e-01, 1.000000e+03], dtype=float32)
     """
     del threshold
     if beta == 1:

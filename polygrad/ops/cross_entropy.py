@@ -17,6 +17,7 @@ from polygrad.dtypes import INTEGER, REAL
 from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor
+from polygrad.ops.comparison import not_equal
 from polygrad.ops.creation import to_place
 from polygrad.ops.elementwise import strong_multiply
 from polygrad.ops.indexing import take, take_along_axis
@@ -101,8 +102,8 @@ def _with_batch(input: Any, target: Any, where_: str) -> tuple[Tensor, Tensor, b
     return reshape(x, (1, *x.shape)), reshape(t, (1, *t.shape)), True
 
 
-def _check_classes(x: Tensor, t: Tensor, ignore_index: int, where_: str) -> int | None:
-    """Refuse targets that are no classes; how many count, where that is known without a wait."""
+def _check_classes(x: Tensor, t: Tensor, ignore_index: int, where_: str) -> int:
+    """Refuse targets that are no classes; how many of them count."""
     if t.kernels.kind != INTEGER:
         raise DtypeError(
             f"targets of dtype {t.dtype}", f"{where_}{describe([x, t])}",
@@ -164,7 +165,7 @@ def _picked(
     logs: Tensor, t: Tensor, w: Tensor | None, ignore_index: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Minus the weighted logs of the targets' classes; the weights used; which targets count."""
-    keep = t != ignore_index
+    keep = not_equal(t, ignore_index)
     safe = where(keep, t, 0)
     loss = -squeeze(take_along_axis(logs, expand_dims(safe, axis=1), axis=1), axis=1)
     used = to_place(keep, logs.dtype) if w is None else where(keep, take(w, safe, axis=0), 0)
@@ -184,7 +185,7 @@ def _smoothed(
     x: Tensor, t: Tensor, w: Tensor | None, ignore_index: int, reduction: str, smoothing: float
 ) -> Tensor:
     """With weights and smoothing: both parts share the mean's denominator, the weights used."""
-    x = where(expand_dims(t != ignore_index, axis=1), x, 0)
+    x = where(expand_dims(not_equal(t, ignore_index), axis=1), x, 0)
     logs = _log_softmax(x)
     loss, used, keep = _picked(logs, t, w, ignore_index)
     if smoothing:
@@ -216,7 +217,9 @@ def _distributions(
 
 # ---- what users call ----------------------------------------------------------------------------
 def _samples(s: Any) -> Any:
-    classes = lambda *shape: s.integers(*shape, low=0, high=3)
+    def classes(*shape: int) -> Any:
+        return s.integers(*shape, low=0, high=3)
+
     return [
         ((s.real(4, 3), classes(4)), {}), ((s.real(4, 3), classes(4)), {"reduction": "none"}),
         ((s.real(2, 3, 5), classes(2, 5)), {"reduction": "sum", "ignore_index": 1}),

@@ -132,7 +132,7 @@ def embedding(
             f"padding_idx={padding_idx} names no row", f"embedding{describe([indices, w])}",
             f"it must be from {-rows} to {rows - 1}",
         )  # fmt: skip
-    padding = expand_dims(indices == padding_idx % rows, axis=-1)
+    padding = expand_dims(equal(indices, padding_idx % rows), axis=-1)
     return where(padding, out.detach(), out)  # type: ignore[no-any-return]
 
 
@@ -165,7 +165,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     >>> import polygrad as pg
     >>> pg.nn.functional.one_hot(pg.tensor([0, 2]))
     tensor([[1, 0, 0],
-            [0, 0, 1]])
+            [0, 0, 1]], dtype=int64)
     """
     indices = as_tensor(tensor, "one_hot, argument tensor")
     low, high = _bounds(indices, "one_hot")

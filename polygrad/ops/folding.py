@@ -8,6 +8,7 @@ from polygrad.calls import describe
 from polygrad.errors import ShapeError
 from polygrad.families import Chapter
 from polygrad.indexing import size_of
+from polygrad.ops._axes import as_tensor
 from polygrad.ops._windows import (
     Geometry,
     Shape,
@@ -17,7 +18,7 @@ from polygrad.ops._windows import (
     per_axis,
     swap,
 )
-from polygrad.ops.manipulation import as_tensor, reshape
+from polygrad.ops.manipulation import reshape
 from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor
 

@@ -191,11 +191,11 @@ def _weighted_mean(loss: Tensor, weight: Any, reduction: str) -> Tensor:
     """The reduction of a weighted loss, its mean over the weights."""
     if weight is None:
         return reduced(loss, reduction)
-    weight = as_tensor(weight, "argument weight")
-    loss = loss * weight
+    weights = as_tensor(weight, "argument weight")
+    loss = loss * weights
     if reduction != "mean":
         return reduced(loss, reduction)
-    return _sum(loss) / (_sum(weight) * (loss.size // max(weight.size, 1)))
+    return _sum(loss) / (_sum(weights) * (loss.size // max(weights.size, 1)))
 
 
 @_table.public(samples=lambda s: [*_pairs(s), ((s.real(3), s.real(3)), {"weight": s.positive(3)})])
@@ -258,7 +258,9 @@ def smooth_l1_loss(
 
 
 def _probabilities(s: Any) -> Any:
-    unit = lambda *shape: s.interval(0.05, 0.95, *shape)
+    def unit(*shape: int) -> Any:
+        return s.interval(0.05, 0.95, *shape)
+
     return [
         ((unit(2, 3), unit(2, 3)), {}), ((unit(4), unit(4)), {"reduction": "sum"}),
         ((unit(2, 3), unit(2, 3)), {"reduction": "none", "weight": s.positive(3)}),

@@ -96,8 +96,8 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Ten
     Examples
     --------
     >>> import polygrad as pg
-    >>> pg.nn.functional.cosine_similarity(pg.tensor([[3.0, 4.0]]), pg.tensor([[4.0, 3.0]]))
-    tensor([0.96], dtype=float32)
+    >>> pg.nn.functional.cosine_similarity(pg.tensor([[3.0, 4.0]]), pg.tensor([[0.0, 2.0]]))
+    tensor([0.8], dtype=float32)
     """
     a = as_tensor(x1, "cosine_similarity, argument x1")
     b = as_tensor(x2, "cosine_similarity, argument x2")
