@@ -64,12 +64,15 @@ def main() -> None:
 
     about = report.circumstances(arguments.device, arguments.threads)
     print(f"\npolygrad {about['revision']} on {arguments.device}, Python {about['python']}, "
-          f"{arguments.threads} threads; {rounds} rounds in turns: median +- half the quartile "
-          "range, ratio of medians (quartiles of the ratios)\n")  # fmt: skip
+          f"{arguments.threads} threads.\nMedian of {rounds} rounds in turns (+- half the quartile "
+          "range); ratio of the medians (quartiles of the ratios within a round)\n")  # fmt: skip
     print(report.table([report.row(workload, results[workload.name]) for workload in chosen]))
     for name, contender in CONTENDERS.items():
         if reason := contender.reason_to_skip(arguments.device):
             print(f"{name}: {reason}")
+    load, cores = about["machine"]["load"], about["machine"]["cores"]
+    if load is not None and load > cores + 0.5:
+        print(f"Others were running: the load is {load:.1f} on {cores} cores. Measure again alone.")
     print(f"\nSamples, versions and machine: {report.save(about, results)}")
 
 

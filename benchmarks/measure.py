@@ -15,6 +15,10 @@ Block = Callable[[int], float]
 # more cores than threads that is time taken from whoever comes next: let them fall asleep first.
 SETTLE_SECONDS = 0.03
 
+# No new round after so long, if there were some: a busy machine must not make it an hour.
+ENOUGH_SECONDS = 20
+ENOUGH_ROUNDS = 5
+
 
 def timed(step: Step) -> Block:
     """The block of an ordinary step."""
@@ -45,7 +49,7 @@ def calibrate(block: Block, seconds: float) -> int:
 def interleave(
     blocks: Mapping[str, Block], rounds: int, block_seconds: float
 ) -> dict[str, list[float]]:
-    """Run the blocks in turn, `rounds` times; return the seconds of each round by contender.
+    """Run the blocks in turn, `rounds` times at most; return the seconds of each by contender.
 
     The garbage collector stays on, as it is for a user, but what was imported is exempt from it: a
     peer's million objects are not polygrad's to walk through.
@@ -55,7 +59,10 @@ def interleave(
     gc.collect()
     gc.freeze()
     try:
-        for _ in range(rounds):
+        start = time.perf_counter()
+        for done in range(rounds):
+            if done >= ENOUGH_ROUNDS and time.perf_counter() - start > ENOUGH_SECONDS:
+                break
             for name, block in blocks.items():
                 time.sleep(SETTLE_SECONDS)
                 block(1)  # caches and clock speed, untimed

@@ -118,6 +118,7 @@ def circumstances(device: str, threads: int) -> dict[str, object]:
             "processor": processor(),
             "cores": os.cpu_count(),
             "system": platform.platform(),
+            "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         },
         "python": platform.python_version(),
         "versions": {name: contender.version() for name, contender in CONTENDERS.items()},
