@@ -8,6 +8,7 @@ from typing import Any
 
 from polygrad.errors import InvalidArgumentError
 from polygrad.optim.lr_scheduler.base import LRScheduler
+from polygrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from polygrad.optim.optimizer import Optimizer
 
 __all__ = ["ChainedScheduler", "SequentialLR"]
@@ -27,7 +28,7 @@ def _checked(
                 f"schedule {i} belongs to another optimiser", f"{where}, argument schedulers",
                 "make all of them with one optimiser",
             )  # fmt: skip
-        if scheduler.get_lr is None:
+        if isinstance(scheduler, ReduceLROnPlateau):
             raise InvalidArgumentError(
                 f"schedule {i} needs a metric at each step", f"{where}, argument schedulers",
                 "step ReduceLROnPlateau by itself",

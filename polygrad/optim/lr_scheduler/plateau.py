@@ -83,12 +83,16 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = self.rates
 
     def is_better(self, value: float) -> bool:
-        """Whether a metric improves on the best so far by more than the threshold."""
+        """Whether a metric improves on the best so far by more than the threshold.
+
+        A relative threshold is one of the best's magnitude, so that a negative metric that stays as
+        it is does not count as better.
+        """
         sign = 1.0 if self.mode == "max" else -1.0
-        margin = self.threshold * (self.best if self.threshold_mode == "rel" else 1.0)
         if math.isinf(self.best):
             return sign * value > sign * self.best
-        return sign * value > sign * (self.best + sign * margin)
+        margin = self.threshold * (abs(self.best) if self.threshold_mode == "rel" else 1.0)
+        return sign * (value - self.best) > margin
 
     def _reduce(self) -> None:
         for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
