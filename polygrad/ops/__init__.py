@@ -11,7 +11,7 @@ CHAPTERS = (
     "normalization", "similarity", "convolution", "folding", "pooling", "adaptive_pooling",
     "dropout", "embedding", "loss", "cross_entropy",
     "linalg_spectra", "linalg_factorizations", "linalg_solvers", "linalg_determinants",
-    "linalg_products", "linalg_norms", "fourier", "fourier_real",
+    "linalg_products", "linalg_norms", "linalg_functions", "fourier", "fourier_real",
 )  # fmt: skip
 
 for _name in CHAPTERS:

@@ -1,18 +1,19 @@
-"""What the chapters of linear algebra share: checks of matrices, and primitives that their rules use.
+"""What linear algebra shares: checks of matrices, and the primitives that its rules use.
 
 Note [Phases]
 -------------
-Singular vectors and eigenvectors are determined up to a factor of modulus 1 each, and libraries choose it
-differently. polygrad chooses it the same way on every device: the pivot of a vector, its first component of
-at least 0.6 times the largest modulus, is real and positive. So the vectors are functions of the matrix, and
-their derivatives are the ones that central differences find.
+Singular vectors and eigenvectors are determined up to a factor of modulus 1 each, and libraries
+choose it differently. polygrad chooses it the same way on every device: the pivot of a vector, its
+first component of at least 0.6 times the largest modulus, is real and positive. So the vectors are
+functions of the matrix, and their derivatives are the ones that central differences find.
 
 Note [Repeated values]
 ----------------------
-The vectors of an eigenvalue or singular value that is there more than once are no function of the matrix,
-but many results computed from them are. The cotangent of such a result has, between two vectors of equal
-values, a numerator of zero over a difference of zero: `chop` clears the rounding errors of the numerator,
-and the quotient counts as 0. A cotangent for which it is not zero gives inf or NaN: there is no gradient.
+The vectors of an eigenvalue or singular value that is there more than once are no function of the
+matrix, but many results computed from them are. The cotangent of such a result has, between two
+vectors of equal values, a numerator of zero over a difference of zero: `chop` clears the rounding
+errors of the numerator, and the quotient counts as 0. A cotangent for which it is not zero gives
+inf or NaN: there is no gradient.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from polygrad.primitive import CONSTANT, Primitive
 from polygrad.tensor import Tensor
 
 __all__ = [
-    "Factorization", "across", "bar", "column", "down", "epsilon", "hermitian", "library", "matrices",
-    "phases", "quotient", "single", "square", "without_phase",
+    "Factorization", "across", "bar", "column", "down", "epsilon", "hermitian", "library",
+    "matrices", "phases", "quotient", "single", "square", "without_phase",
 ]  # fmt: skip
 
 
@@ -53,13 +54,13 @@ def matrices(x: Any, where: str, name: str = "x") -> Tensor:
     ShapeError
         `x` has fewer than two axes.
     """
-    x = as_tensor(x, f"{where}, argument {name}")
-    if x.ndim < 2:
+    t = as_tensor(x, f"{where}, argument {name}")
+    if t.ndim < 2:
         raise ShapeError(
-            f"a tensor of shape {x.shape} is no matrix", f"{where}{describe([x])}, argument {name}",
+            f"a tensor of shape {t.shape} is no matrix", f"{where}{describe([t])}, argument {name}",
             "pass two axes or more: the last two are matrices",
         )  # fmt: skip
-    return x
+    return t
 
 
 def square(x: Any, where: str, name: str = "x") -> Tensor:
@@ -70,13 +71,13 @@ def square(x: Any, where: str, name: str = "x") -> Tensor:
     ShapeError
         The last two axes are missing, or differ in length.
     """
-    x = matrices(x, where, name)
-    if x.shape[-1] != x.shape[-2]:
+    t = matrices(x, where, name)
+    if t.shape[-1] != t.shape[-2]:
         raise ShapeError(
-            f"matrices of shape {x.shape[-2:]} are not square",
-            f"{where}{describe([x])}, argument {name}", "the last two axes must have one length",
+            f"matrices of shape {t.shape[-2:]} are not square",
+            f"{where}{describe([t])}, argument {name}", "the last two axes must have one length",
         )  # fmt: skip
-    return x
+    return t
 
 
 # ---- in forwards --------------------------------------------------------------------------------

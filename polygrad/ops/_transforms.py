@@ -2,9 +2,10 @@
 
 Note [Adjoints]
 ---------------
-The adjoint of a transform is the inverse one with the scale that the norm leaves out: of "backward" it is
-"forward", of "forward" it is "backward", of "ortho" it is itself. Of half of a symmetric spectrum an inner
-frequency stands for two, so `rfft` and `irfft` are adjoint up to a factor of 2 there (`inner_scale`).
+The adjoint of a transform is the inverse one with the scale that the norm leaves out: of "backward"
+it is "forward", of "forward" it is "backward", of "ortho" it is itself. Of half of a symmetric
+spectrum an inner frequency stands for two, so `rfft` and `irfft` are adjoint up to a factor of 2
+there (`inner_scale`).
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor
 
 __all__ = [
-    "SWAPPED", "Axes", "checked_norm", "fourier", "half", "irfft", "length", "many", "one", "resized", "rfft",
-    "signal",
+    "SWAPPED", "Axes", "checked_norm", "fourier", "half", "irfft", "length", "many", "one",
+    "resized", "rfft", "signal",
 ]  # fmt: skip
 SWAPPED = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 Axes = Sequence[int] | int | None
@@ -153,10 +154,12 @@ def checked_norm(norm: Any, where: str) -> str:
 def length(n: Any, where: str, name: str) -> int:
     """A positive int."""
     if not hasattr(n, "__index__"):
-        raise InvalidTypeError(f"a length is an int, not {n!r}", f"{where}, argument {name}", "pass one")
+        raise InvalidTypeError(
+            f"a length is an int, not {n!r}", f"{where}, argument {name}", "pass an int"
+        )
     if n.__index__() < 1:
         raise InvalidArgumentError(
-            f"a transform of length {n}", f"{where}, argument {name}", "the length must be at least 1"
+            f"a transform of length {n}", f"{where}, argument {name}", "it must be at least 1"
         )
     return int(n.__index__())
 
@@ -192,14 +195,16 @@ def many(x: Tensor, s: Any, axes: Axes, where: str) -> tuple[tuple[int, ...], tu
     """Axes, and the lengths along them."""
     if axes is None and s is not None:
         axes = tuple(range(-len(tuple(s)), 0))
-    found = normalize_axes(tuple(axes) if isinstance(axes, Sequence) else axes, x.ndim, where, "axes")
+    axes = tuple(axes) if isinstance(axes, Sequence) else axes
+    found = normalize_axes(axes, x.ndim, where, "axes")
     if s is None:
         return found, tuple(x.shape[a] for a in found)
     lengths = tuple(x.shape[a] if n in (None, -1) else length(n, where, "s")
                     for n, a in zip(s, found, strict=False))  # fmt: skip
     if len(lengths) != len(found) or len(tuple(s)) != len(found):
         raise InvalidArgumentError(
-            f"{len(tuple(s))} lengths for {len(found)} axes", f"{where}{describe([x])}, s={s}, axes={axes}",
+            f"{len(tuple(s))} lengths for {len(found)} axes",
+            f"{where}{describe([x])}, s={s}, axes={axes}",
             "name a length for each axis",
         )  # fmt: skip
     return found, lengths

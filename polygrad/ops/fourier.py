@@ -25,7 +25,8 @@ _table = Chapter("Fourier transforms", space="fft")
 def samples(s: Any) -> Any:
     """Of transforms along one axis."""
     return [
-        ((s.real(4),), {}), ((s.real(5),), {"norm": "ortho"}), ((s.real(2, 3),), {"axis": 0, "n": 3}),
+        ((s.real(4),), {}), ((s.real(5),), {"norm": "ortho"}),
+        ((s.real(2, 3),), {"axis": 0, "n": 3}),
         ((s.real(2, 4),), {"n": 3, "norm": "forward"}), ((s.real(0, 2),), {}), ((s.real(1),), {}),
     ]  # fmt: skip
 
@@ -52,7 +53,8 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backwar
     axis
         Along which.
     norm
-        "backward": the inverse divides by n; "forward": this one does; "ortho": both divide by the root.
+        "backward": the inverse divides by n; "forward": this one does; "ortho": both divide by the
+        root.
 
     Returns
     -------
@@ -122,7 +124,8 @@ def fftn(
     Raises
     ------
     OutOfRangeError, InvalidArgumentError, ShapeError
-        There is no such axis or norm; s and axes differ in number; there are no elements to transform.
+        There is no such axis or norm; s and axes differ in number; there are no elements to
+        transform.
 
     Examples
     --------
@@ -168,7 +171,9 @@ def _frequencies(
     """Counts of cycles in n samples as frequencies."""
     dtype = default_dtype() if dtype is None else dtypes.canonical(dtype)
     if dtypes.kind_of(dtype) != dtypes.REAL:
-        raise DtypeError(f"frequencies of dtype {dtype}", f"{where}, argument dtype", "use a real one")
+        raise DtypeError(
+            f"frequencies of dtype {dtype}", f"{where}, argument dtype", "use a real one"
+        )
     kernels = kernels_for(find_device(device), dtype)
     return new_tensor(kernels.from_numpy(counts / (n * d)), kernels)
 
@@ -228,12 +233,14 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None
 
 def _shifted(x: Any, axes: Axes, where: str, half: Any) -> Tensor:
     x = as_tensor(x, f"{where}, argument x")
-    found = normalize_axes(tuple(axes) if isinstance(axes, Sequence) else axes, x.ndim, where, "axes")
+    axes = tuple(axes) if isinstance(axes, Sequence) else axes
+    found = normalize_axes(axes, x.ndim, where, "axes")
     return roll(x, tuple(half(x.shape[a]) for a in found), axis=found)
 
 
 @_table.public(samples=lambda s: [
-    ((s.real(4),), {}), ((s.real(3, 5),), {}), ((s.real(3, 5),), {"axes": (1,)}), ((s.real(3),), {"axes": 0}),
+    ((s.real(4),), {}), ((s.real(3, 5),), {}), ((s.real(3, 5),), {"axes": (1,)}),
+    ((s.real(3),), {"axes": 0}),
 ], kinds="ifc")  # fmt: skip
 def fftshift(x: Any, /, *, axes: Axes = None) -> Tensor:
     """Frequencies in ascending order, 0 in the middle.
@@ -265,7 +272,8 @@ def fftshift(x: Any, /, *, axes: Axes = None) -> Tensor:
 
 
 @_table.public(samples=lambda s: [
-    ((s.real(4),), {}), ((s.real(3, 5),), {}), ((s.real(3, 5),), {"axes": (1,)}), ((s.real(3),), {"axes": 0}),
+    ((s.real(4),), {}), ((s.real(3, 5),), {}), ((s.real(3, 5),), {"axes": (1,)}),
+    ((s.real(3),), {"axes": 0}),
 ], kinds="ifc")  # fmt: skip
 def ifftshift(x: Any, /, *, axes: Axes = None) -> Tensor:
     """The inverse of `fftshift`, with its parameters and errors.

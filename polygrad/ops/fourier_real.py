@@ -1,4 +1,4 @@
-"""The fft extension of the array API standard: transforms of real signals, and of symmetric ones."""
+"""The fft extension of the array API standard: transforms of real and of symmetric signals."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ _table = Chapter("Fourier transforms", space="fft")
 # ---- real signals -------------------------------------------------------------------------------
 def _samples_inverse(s: Any) -> Any:
     return [
-        ((s.real(4),), {}), ((s.real(3),), {"n": 5, "norm": "ortho"}), ((s.real(2, 3),), {"axis": 0, "n": 3}),
-        ((s.real(2, 4),), {"n": 4, "norm": "forward"}), ((s.real(0, 2),), {}), ((s.real(1),), {"n": 1}),
+        ((s.real(4),), {}), ((s.real(3),), {"n": 5, "norm": "ortho"}),
+        ((s.real(2, 3),), {"axis": 0, "n": 3}),
+        ((s.real(2, 4),), {"n": 4, "norm": "forward"}), ((s.real(0, 2),), {}),
+        ((s.real(1),), {"n": 1}),
     ]  # fmt: skip
 
 
@@ -67,11 +69,11 @@ def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backw
     Parameters
     ----------
     x
-        Floating tensor with at least one axis. The imaginary parts of the first frequency, and of the last
-        one of an even length, do not count.
+        Floating tensor with at least one axis. The imaginary parts of the first frequency, and of
+        the last one of an even length, do not count.
     n
-        The length of the signal; None: 2 (m - 1) for m frequencies. The spectrum is cut off, or filled up
-        with zeros, to n // 2 + 1.
+        The length of the signal; None: 2 (m - 1) for m frequencies. The spectrum is cut off, or
+        filled up with zeros, to n // 2 + 1.
     axis, norm
         As of `fft`.
 

@@ -3,9 +3,9 @@
 Note [Cofactors]
 ----------------
 The derivative of a determinant is the matrix of cofactors, det(X) X^-T where X is regular. With
-X = U S V^H it is det(U V^H) conj(U) D conj(V^H), where D holds the products of all singular values but one:
-no division, so it is right for singular matrices too. The same holds for the derivative of the cofactors,
-in which the products lack two singular values.
+X = U S V^H it is det(U V^H) conj(U) D conj(V^H), where D holds the products of all singular values
+but one: no division, so it is right for singular matrices too. The same holds for the derivative of
+the cofactors, in which the products lack two singular values.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ _det = Primitive(
 
 
 @_table.public(samples=lambda s: [
-    ((s.real(3, 3),), {}), ((s.real(2, 2, 2),), {}), ((s.real(3, 3) * 0,), {}), ((s.real(0, 0),), {}),
+    ((s.real(3, 3),), {}), ((s.real(2, 2, 2),), {}), ((s.real(3, 3) * 0,), {}),
+    ((s.real(0, 0),), {}),
     ((s.real(1, 1),), {}),
 ], kinds="fc")  # fmt: skip
 def det(x: Any, /) -> Tensor:

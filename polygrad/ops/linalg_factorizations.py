@@ -1,8 +1,8 @@
 """Cholesky and QR factorizations.
 
-Sources of the rules: I. Murray, "Differentiation of the Cholesky decomposition" (2016); S. F. Walter and
-L. Lehmann, "Algorithmic differentiation of linear algebra functions" (2010), for QR; the wide case and the
-columns that complete a basis are derived from A = Q R.
+Sources of the rules: I. Murray, "Differentiation of the Cholesky decomposition" (2016); S. F.
+Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions" (2010), for QR; the
+wide case and the columns that complete a basis are derived from A = Q R.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _half(F: Any, x: Any) -> Any:
 
 
 def _cholesky_rule(g: Any, F: Any, out: Any) -> Any:
-    """L^-H phi(L^H G) L^-1, made Hermitian; phi takes the lower triangle, and half of the diagonal."""
+    """L^-H phi(L^H G) L^-1, made Hermitian; phi: the lower triangle, the diagonal halved."""
     middle = _half(F, F.matmul(F.adjoint(out), F.tril(g, k=0)))
     middle = (middle + F.adjoint(middle)) * 0.5
     left = F.triangular_solve(F.adjoint(out), middle, upper=True)
@@ -65,7 +65,8 @@ def _definite(s: Any, *shape: int) -> Any:
 
 
 @_table.public(samples=lambda s: [
-    ((_definite(s, 3, 3),), {}), ((_definite(s, 2, 2, 2),), {"upper": True}), ((_definite(s, 0, 0),), {}),
+    ((_definite(s, 3, 3),), {}), ((_definite(s, 2, 2, 2),), {"upper": True}),
+    ((_definite(s, 0, 0),), {}),
 ], kinds="fc")  # fmt: skip
 def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     """The Cholesky factor of Hermitian positive definite matrices: x = L L^H.
@@ -104,7 +105,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
 
 # ---- QR -----------------------------------------------------------------------------------------
 def _qr_forward(F: Any, x: Any, mode: str = "reduced") -> Any:
-    """With a real, positive diagonal of R, which makes the factors of a matrix of full rank unique."""
+    """The diagonal of R is made positive: the factors of a matrix of full rank are unique."""
     q, r = F.xp.linalg.qr(x, mode=mode)
     k = min(x.shape[-2:])
     d = F.coerce(F.xp.linalg.diagonal(r))
@@ -181,8 +182,8 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
     Returns
     -------
     QRResult
-        `Q`, whose columns are orthonormal, of shape (..., m, k) or (..., m, m), and `R`, upper triangular,
-        (..., k, n) or (..., m, n).
+        `Q`, whose columns are orthonormal, of shape (..., m, k) or (..., m, m), and `R`, upper
+        triangular, (..., k, n) or (..., m, n).
 
     Raises
     ------
@@ -193,8 +194,8 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
 
     Notes
     -----
-    The derivative needs the first k columns of x to be independent. The columns that complete Q are any
-    basis of a space: gradients are right through functions of that space.
+    The derivative needs the first k columns of x to be independent. The columns that complete Q are
+    any basis of a space: gradients are right through functions of that space.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Norms of vectors and matrices.
 
-The 2-norm and the p-norms divide by a scale first, so that squares neither overflow nor vanish. Where a
-norm is 0 its gradient is 0, of every order.
+The 2-norm and the p-norms divide by a scale first, so that squares neither overflow nor vanish.
+Where a norm is 0 its gradient is 0, of every order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _table = Chapter("linear algebra", space="linalg")
 _INF = math.inf
 
 
-# ---- the primitive: any order but 0, 1 and infinity ------------------------------------------------
+# ---- the primitive: any order but 0, 1 and infinity
+# ------------------------------------------------
 def _scale(F: Any, size: Any, axis: Any, ord: float) -> Any:
     """What the moduli are divided by: for the 2-norm a power of 2, which rounds nothing.
 
@@ -47,7 +48,9 @@ def _scale(F: Any, size: Any, axis: Any, ord: float) -> Any:
     here = F.of(top)
     lowest = math.frexp(float(np.finfo(here.dtype).smallest_normal))[1] - 1
     exponent = F.xp.floor(F.xp.log2(top))
-    return here.full((), 2.0) ** F.where(exponent < lowest, lowest, exponent)
+    exponent = F.where(exponent < lowest, lowest, exponent)
+    # The reciprocal must be a normal number too: some libraries multiply by it.
+    return here.full((), 2.0) ** F.where(exponent > -lowest, -lowest, exponent)
 
 
 def _norm_forward(
@@ -123,8 +126,8 @@ def vector_norm(
     keepdims
         Keep the reduced axes, with length 1.
     ord
-        The order: any number. 0 counts the elements that are not 0; inf is the largest modulus, -inf the
-        smallest.
+        The order: any number. 0 counts the elements that are not 0; inf is the largest modulus,
+        -inf the smallest.
 
     Returns
     -------
@@ -138,8 +141,8 @@ def vector_norm(
 
     Notes
     -----
-    Neither squares of large numbers overflow nor those of small ones vanish. The gradient of a norm that
-    is 0 is 0; equal largest moduli share it.
+    Neither squares of large numbers overflow nor those of small ones vanish. The gradient of a norm
+    that is 0 is 0; equal largest moduli share it.
 
     Examples
     --------
@@ -180,9 +183,9 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tenso
     keepdims
         Keep the last two axes, with length 1.
     ord
-        "fro": the root of the sum of squares; "nuc": the sum of the singular values; 2, -2: the largest,
-        the smallest of them; 1, -1: the largest, the smallest sum of moduli of a column; inf, -inf: of
-        a row.
+        "fro": the root of the sum of squares; "nuc": the sum of the singular values; 2, -2: the
+        largest, the smallest of them; 1, -1: the largest, the smallest sum of moduli of a column;
+        inf, -inf: of a row.
 
     Returns
     -------
@@ -212,7 +215,8 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tenso
         return expand_dims(out, axis=(-2, -1)) if keepdims else out
     if ord not in (1, -1, _INF, -_INF):
         raise InvalidArgumentError(
-            f"there is no matrix norm of order {ord!r}", f"matrix_norm{describe([x])}, argument ord",
+            f"there is no matrix norm of order {ord!r}",
+            f"matrix_norm{describe([x])}, argument ord",
             'choose "fro", "nuc", 1, -1, 2, -2, inf or -inf',
         )  # fmt: skip
     columns = abs(ord) == 1
@@ -223,7 +227,8 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tenso
 
 @_table.public(samples=lambda s: [
     ((s.real(2, 3),), {}), ((s.real(2, 3),), {"ord": 1}), ((s.real(2, 3),), {"ord": 3, "axis": 0}),
-    ((s.real(2, 3, 2),), {"ord": "nuc", "axis": (0, 2), "keepdims": True}), ((s.real(3),), {"ord": 0}),
+    ((s.real(2, 3, 2),), {"ord": "nuc", "axis": (0, 2), "keepdims": True}),
+    ((s.real(3),), {"ord": 0}),
 ], kinds="fc")  # fmt: skip
 def norm(x: Any, /, ord: Any = None, *, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Norms of vectors or of matrices, as NumPy and PyTorch call them.
@@ -235,8 +240,8 @@ def norm(x: Any, /, ord: Any = None, *, axis: Any = None, keepdims: bool = False
     ord
         As of `vector_norm` or `matrix_norm`; None: the root of the sum of squares.
     axis
-        One axis: of vectors. Two: of matrices, rows first. None: all of x if `ord` is None too, else
-        the axes of x, which must be one or two.
+        One axis: of vectors. Two: of matrices, rows first. None: all of x if `ord` is None too,
+        else the axes of x, which must be one or two.
     keepdims
         Keep the reduced axes, with length 1.
 

@@ -1,11 +1,11 @@
 """Eigenvalues and singular values, with their vectors.
 
-The vectors have the same phases on every device: Note [Phases] in polygrad.ops._matrices. What holds for
-values that are equal: Note [Repeated values] there.
+The vectors have the same phases on every device: Note [Phases] in polygrad.ops._matrices. What
+holds for values that are equal: Note [Repeated values] there.
 
-The rules' formulas: M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
-differentiation" (2008); for complex vectors, and for sums and differences of singular values in place of
-differences of their squares, derived from A = U S V^H.
+The rules' formulas: M. Giles, "Collected matrix derivative results for forward and reverse mode
+algorithmic differentiation" (2008); for complex vectors, and for sums and differences of singular
+values in place of differences of their squares, derived from A = U S V^H.
 """
 
 from __future__ import annotations
@@ -115,9 +115,9 @@ def eigh(x: Any, /) -> EighResult:
     Returns
     -------
     EighResult
-        `eigenvalues`, real, ascending, of shape (..., n), and `eigenvectors`, columns of norm 1, of the
-        shape of x. The first component of at least 0.6 times the largest modulus of a vector is real
-        and positive, on every device.
+        `eigenvalues`, real, ascending, of shape (..., n), and `eigenvectors`, columns of norm 1, of
+        the shape of x. The first component of at least 0.6 times the largest modulus of a vector is
+        real and positive, on every device.
 
     Raises
     ------
@@ -128,8 +128,9 @@ def eigh(x: Any, /) -> EighResult:
 
     Notes
     -----
-    Vectors of an eigenvalue that is there twice have a derivative only through functions that do not
-    depend on their choice; others give inf or NaN. Second derivatives need distinct eigenvalues.
+    Vectors of an eigenvalue that is there twice have a derivative only through functions that do
+    not depend on their choice; others give inf or NaN. Second derivatives need distinct
+    eigenvalues.
 
     Examples
     --------
@@ -229,8 +230,8 @@ def eig(x: Any, /) -> EigResult:
     Returns
     -------
     EigResult
-        `eigenvalues`, of shape (..., n), and `eigenvectors`, columns of norm 1, of the shape of x, both
-        complex. The order is the library's; the phases of the vectors are as of `eigh`.
+        `eigenvalues`, of shape (..., n), and `eigenvectors`, columns of norm 1, of the shape of x,
+        both complex. The order is the library's; the phases of the vectors are as of `eigh`.
 
     Raises
     ------
@@ -288,7 +289,8 @@ def _svd_core(F: Any, gu: Any, gv: Any, u: Any, s: Any, v: Any) -> Any:
     """What the vectors contribute, inside the spaces that they span: P in U P V^H.
 
     With K = skew(U^H Gu) and L = skew(V^H Gv): ((K + L) / (s_j - s_i) + (K - L) / (s_j + s_i)) / 2,
-    which has no difference of squares to lose digits in, and is finite for equal values where K = -L.
+    which has no difference of squares to lose digits in, and is finite for equal values where K =
+    -L.
     """
     m, n = F.matmul(F.adjoint(u), gu), F.matmul(F.adjoint(v), gv)
     k, ell = m - F.adjoint(m), n - F.adjoint(n)
@@ -308,7 +310,8 @@ def _svd_rule(g: Any, F: Any, out: Any) -> Any:
     """U (P + diag(Gs)) V^H, and the parts of Gu, Gv outside the spaces of U and V."""
     (gu, gs, gvh), (u, s, vh) = g, out
     k = s.shape[-1]
-    u1, vh1 = F.getitem(u, key=column(None, k)), F.getitem(vh, key=(Ellipsis, slice(None, k), slice(None)))
+    u1 = F.getitem(u, key=column(None, k))
+    vh1 = F.getitem(vh, key=(Ellipsis, slice(None, k), slice(None)))
     if 0 in s.shape:
         return F.matmul(u1, vh1)
     inner = None if gs is None else F.diagonal_adjoint(gs, offset=0, shape=(k, k))
@@ -375,8 +378,8 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     Returns
     -------
     SVDResult
-        `U`, of shape (..., m, m) or (..., m, k); `S`, real, descending, (..., k); `Vh`, (..., n, n) or
-        (..., k, n). The columns of U have the phases of `eigh`'s vectors, on every device.
+        `U`, of shape (..., m, m) or (..., m, k); `S`, real, descending, (..., k); `Vh`, (..., n, n)
+        or (..., k, n). The columns of U have the phases of `eigh`'s vectors, on every device.
 
     Raises
     ------
@@ -387,8 +390,8 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
 
     Notes
     -----
-    Repeated singular values as of `eigh`. The columns that complete U and V (`full_matrices=True`, m and n
-    unequal) are any basis of a space: gradients are right through functions of that space.
+    Repeated singular values as of `eigh`. The columns that complete U and V (`full_matrices=True`,
+    m and n unequal) are any basis of a space: gradients are right through functions of that space.
 
     Examples
     --------
