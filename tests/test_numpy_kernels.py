@@ -78,6 +78,8 @@ def places(dtype):
     yield "take", (x, np.array([4])), {"axis": 0}
     yield "take_adjoint", (f(4, 3, 5), picks), {"shape": (4, 3, 5), "axis": 0}
     yield "take_adjoint", (f(4, 4, 5), picks), {"shape": (4, 3, 5), "axis": -2}
+    for axis in (0, -1):
+        yield "unpermute_along_axis", (x, x.argsort(axis=axis)), {"axis": axis}
     yield "take_along_axis", (m, PICKS), {"axis": 1}
     yield "take_along_axis", (m, PICKS[:, :1]), {"axis": -1}
     yield "take_along_axis", (m, np.array([[0, 1, 5, -6]])), {"axis": 0}
