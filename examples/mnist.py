@@ -98,9 +98,8 @@ def compare_devices(digits, seed, steps):
         seconds = time.perf_counter() - start
         found = [*losses, *(p.detach().numpy() for p in training.model.parameters())]
         expected = expected or found
-        difference = max(
-            np.max(np.abs(a - b)) / np.max(np.abs(b)) for a, b in zip(found, expected, strict=True)
-        )
+        pairs = zip(found, expected, strict=True)
+        difference = np.max([np.max(np.abs(a - b)) / np.max(np.abs(b)) for a, b in pairs])
         cells = f"{losses[-1]:.6f}", f"{difference:.1e}", f"{seconds:.2f} s"
         print(row(str(device), *cells), flush=True)
         if not difference <= TOLERANCE:  # nor if it is NaN
