@@ -26,7 +26,7 @@ class Device:
     kind: str
     rest: str
 
-    def __init__(self, name: str | Device) -> None:
+    def __init__(self, name: Any) -> None:
         if isinstance(name, Device):
             name = name.name
         if not isinstance(name, str) or not name:
