@@ -284,7 +284,7 @@ _softshrink = Primitive(
 _hardshrink = Primitive(
     "hardshrink", ("x",),
     {"x": lambda g, F, x, lambd: g * F.indicator(F.abs(x) > lambd, g)},
-    forward=lambda F, x, lambd: F.xp.where(F.xp.abs(x) > lambd, x, F.zeros(())),
+    forward=lambda F, x, lambd: F.xp.where(F.xp.abs(x) <= lambd, F.zeros(()), x),
     floating=True, keywords={"lambd": 0.5},
 )
 # fmt: on
