@@ -66,7 +66,9 @@ def main() -> None:
     print(f"\npolygrad {about['revision']} on {arguments.device}, Python {about['python']}, "
           f"{arguments.threads} threads.\nMedian of {rounds} rounds in turns (+- half the quartile "
           "range); ratio of the medians (quartiles of the ratios within a round)\n")  # fmt: skip
-    print(report.table([report.row(workload, results[workload.name]) for workload in chosen]))
+    print(report.table([
+        report.row(workload, results[workload.name], arguments.device) for workload in chosen
+    ]))  # fmt: skip
     for name, contender in CONTENDERS.items():
         if reason := contender.reason_to_skip(arguments.device):
             print(f"{name}: {reason}")
