@@ -64,14 +64,21 @@ def _max_pool(F: Any, x: Any, geometry: Any) -> tuple[Any, Any]:
     for part in parts[1:]:
         out = F.xp.maximum(out, part)
     dtype = F.backend.native_dtype(np.dtype("uint8" if len(parts) < 256 else "int32"))
+    if len(parts) == 1:
+        return out, F.xp.zeros(out.shape, dtype=dtype, device=F.native_device)
     beyond = _beyond(F, geometry, x.shape[x.ndim - len(geometry.kernel) :])
-    lost, places = None, F.xp.astype(out != out, dtype) * 0  # noqa: PLR0124  zeros, as out lies
+    nan = F.backend.capabilities.asynchronous or bool(F.xp.any(out != out))  # noqa: PLR0124
+    lost: Any = None
+    places: Any = None
     for i, part in enumerate(parts[:-1]):
-        miss = (part != out) & (part == part)  # noqa: PLR0124  a NaN is a winner
+        miss = part != out
+        if nan:
+            miss = miss & (part == part)  # noqa: PLR0124  a NaN is a winner
         if beyond is not None:
             miss = miss | beyond[i]
         lost = miss if lost is None else lost & miss
-        places = places + F.xp.astype(lost, dtype)
+        found = F.xp.astype(lost, dtype)
+        places = found if places is None else places + found
     return out, places
 
 
@@ -79,22 +86,25 @@ def _place(F: Any, x: Any, places: Any, size: Shape, geometry: Any) -> Any:
     """Zeros of the pooled size, with each element of x added at the place it is of."""
     geometry = Geometry(*geometry)
     count = size_of(geometry.kernel)
-    parts = (F.xp.where(places == i, x, F.zeros(())) if count > 1 else x for i in range(count))
-    if F.backend.capabilities.writeable:
-        parts = (x * F.cast(places == i) if count > 1 else x for i in range(count))
+    parts = (x * F.cast(places == i) if count > 1 else x for i in range(count))
     return _assemble(F, parts, x.shape[: x.ndim - len(size)], size, geometry)
 
 
 def _assemble(F: Any, parts: Any, lead: Shape, size: Shape, geometry: Geometry) -> Any:
     """What is of each place in the kernel, added where it belongs in all windows."""
-    F = F.with_dtype(F.dtype)
     out = F.zeros((*lead, *geometry.padded(size)))
+    apart = all(
+        s > d * (k - 1)
+        for k, s, d in zip(geometry.kernel, geometry.stride, geometry.dilation, strict=True)
+    )
     keys = slices(geometry, geometry.windows(size))
     for key, part in zip(keys, parts, strict=True):
-        if F.backend.capabilities.writeable:
-            out[(..., *key)] += part
-        else:
+        if not F.backend.capabilities.writeable:
             out = F.backend.add_at(out, (..., *key), part)
+        elif apart:
+            out[(..., *key)] = part
+        else:
+            out[(..., *key)] += part
     if geometry.padded(size) == size:
         return out
     return out[(..., *_inner(size, geometry))]
