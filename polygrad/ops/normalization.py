@@ -48,8 +48,17 @@ def _standardize(F: Any, x: Any, axis: Axes, eps: float) -> tuple[Any, Any, Any]
     mean = wide.coerce(wide.sum(y, axis=axis, keepdims=True)) / n
     d = y - mean
     var = wide.coerce(wide.sum(d * d, axis=axis, keepdims=True)) / n
-    d = d * (1 / wide.xp.sqrt(var + eps))
+    d *= 1 / wide.xp.sqrt(var + eps)
     return F.cast(d), mean, var
+
+
+def _combined(F: Any, x: Any, h: Any, r: Any, level: Any, slope: Any) -> Any:
+    """r x - h slope - level, in place on an array of its own."""
+    del F
+    out = x * r
+    out -= h * slope
+    out -= level
+    return out
 
 
 def _standardize_rule(g: Any, F: Any, out: Any, x_shape: Axes, axis: Axes, eps: float) -> Any:
@@ -57,9 +66,9 @@ def _standardize_rule(g: Any, F: Any, out: Any, x_shape: Axes, axis: Axes, eps: 
     h, _, var = out
     n = count(x_shape, axis)
     r = 1 / F.sqrt(var + eps)
-    along_h = r * F.sum(g_h * h, axis=axis, keepdims=True) - 2 * g_var / r
-    level = r * F.sum(g_h, axis=axis, keepdims=True) - g_mean
-    return r * g_h - level / n - h * (along_h / n)
+    slope = (r * F.sum(g_h * h, axis=axis, keepdims=True) - 2 * g_var / r) / n
+    level = (r * F.sum(g_h, axis=axis, keepdims=True) - g_mean) / n
+    return F.standardize_combined(g_h, h, r, level, slope)
 
 
 def _root_mean(F: Any, x: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
@@ -79,6 +88,14 @@ def _root_mean_rule(g: Any, F: Any, out: Any, x_shape: Axes, axis: Axes, eps: fl
 
 
 # fmt: off
+_combined_primitive = Primitive(
+    "standardize_combined", ("x", "h", "r", "level", "slope"),
+    {
+        "x": lambda g, r: g * r, "h": lambda g, slope: -g * slope, "level": lambda g: -g,
+        "r": lambda g, x: g * x, "slope": lambda g, h: -g * h,
+    },
+    forward=_combined,
+)
 standardize = Primitive(
     "standardize", ("x",), {"x": _standardize_rule}, forward=_standardize, outputs=3,
     keywords={"axis": (), "eps": 1e-5}, floating=True,
