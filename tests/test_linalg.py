@@ -142,8 +142,8 @@ def test_the_polar_factor_has_a_gradient_at_an_orthogonal_matrix():
 
 def test_a_vector_of_a_repeated_eigenvalue_has_no_gradient():
     x = leaf(np.eye(2))
-    (g,) = pg.autograd.grad([pg.linalg.eigh(x).eigenvectors[0, 0]], [x])
-    assert not np.all(np.isfinite(g.numpy())) or np.all(g.numpy() == 0)
+    (g,) = pg.autograd.grad([pg.linalg.eigh(x).eigenvectors[1, 0]], [x])
+    assert not np.all(np.isfinite(g.numpy()))
 
 
 def test_singular_values_have_subgradients_everywhere():
@@ -179,18 +179,22 @@ def test_projectors_on_what_completes_a_basis_have_gradients():
 
 
 # ---- determinants -------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["f", "c"])
 @pytest.mark.parametrize("rank", [0, 1, 2, 3])
-def test_det_has_its_derivatives_at_singular_matrices(rank):
+def test_det_has_its_derivatives_at_singular_matrices(rank, kind):
     """Of 3x3 matrices: cofactors by hand, and their derivative by differences."""
-    a = random(3, 3)
+    a = random(3, 3, kind=kind)
     u, s, vh = np.linalg.svd(a)
     a = u * np.where(np.arange(3) < rank, s, 0) @ vh
     minors = [
         [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(3)]
         for i in range(3)
     ]
-    np.testing.assert_allclose(gradient(pg.linalg.det, a)[0], minors, atol=1e-12)
-    assert pg.autograd.gradgradcheck(pg.linalg.det, leaf(a), atol=1e-5)
+    x = pg.tensor(a, requires_grad=True)
+    pg.real(pg.linalg.det(x)).backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.conj(minors), atol=1e-12)
+    x = pg.tensor(a, requires_grad=True)
+    assert pg.autograd.gradgradcheck(pg.linalg.det, x, atol=1e-5)
 
 
 def test_logdet_of_a_singular_matrix_takes_a_zero_cotangent():
@@ -357,6 +361,14 @@ def test_lstsq_agrees_with_numpy():
         np.testing.assert_allclose(found.residuals.numpy(), left, atol=1e-10)
 
 
+def test_one_right_hand_side_serves_a_stack():
+    a, b = random(2, 3, 2), random(3, seed=1)
+    found = pg.linalg.lstsq(pg.tensor(a), pg.tensor(b))
+    want = np.stack([np.linalg.lstsq(m, b)[0] for m in a])
+    assert_close(found.solution, want)
+    assert_close(found.residuals, np.stack([np.linalg.lstsq(m, b)[1][0] for m in a]))
+
+
 def test_small_singular_values_count_as_zero():
     a = np.diag([1.0, 1e-3, 1e-20])
     assert pg.linalg.matrix_rank(pg.tensor(a)).item() == 2
@@ -438,7 +450,7 @@ def test_singular_matrices_on_dpnp(device):
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: pg.linalg.solve(pg.ones((2, 2)), pg.ones(3)), ShapeError, "right-hand sides with 3"),
+        (lambda: pg.linalg.solve(pg.ones((2, 2)), pg.ones(3)), ShapeError, "sides with 3"),
         (lambda: pg.linalg.solve(pg.ones((3, 2, 2)), pg.ones((2, 2, 1))), ShapeError, "broadcast"),
         (lambda: pg.linalg.cross(pg.ones(2), pg.ones(2)), ShapeError, "2 and 2 components"),
         (lambda: pg.linalg.cross(pg.ones((3, 2)), pg.ones(3), axis=0), ShapeError, "axis 0"),
@@ -447,7 +459,7 @@ def test_singular_matrices_on_dpnp(device):
         (lambda: pg.linalg.matrix_power(pg.ones((2, 2)), 0.5), InvalidTypeError, "0.5 is no int"),
         (lambda: pg.linalg.vector_norm(pg.ones(2), ord="fro"), InvalidArgumentError, "order 'fro'"),
         (lambda: pg.linalg.vector_norm(pg.ones(2), axis=1), OutOfRangeError, "no axis 1"),
-        (lambda: pg.linalg.vector_norm(pg.ones(0), ord=-math.inf), InvalidArgumentError, "min"),
+        (lambda: pg.linalg.vector_norm(pg.ones(0), ord=-math.inf), ValueError, "min"),
         (lambda: pg.linalg.matrix_norm(pg.ones((2, 2)), ord=3), InvalidArgumentError, "order 3"),
         (lambda: pg.linalg.norm(pg.ones((2, 2, 2)), 2), InvalidArgumentError, "over 3 axes"),
     ],

@@ -329,7 +329,7 @@ def triangular_solve(
 
 @_table.public(samples=lambda s: [
     ((_regular(s, 3, 2), s.real(3)), {}), ((_regular(s, 2, 3), s.real(2, 2)), {"rtol": 1e-5}),
-    ((_regular(s, 2, 3, 2), s.real(2, 3, 1)), {}),
+    ((_regular(s, 2, 3, 2), s.real(2, 3, 1)), {}), ((_regular(s, 2, 3, 2), s.real(3)), {}),
 ], kinds="fc")  # fmt: skip
 def lstsq(x1: Any, x2: Any, /, *, rtol: Any = None) -> LstsqResult:
     """The vectors of least norm that minimise |x1 @ solution - x2|.
@@ -368,9 +368,12 @@ def lstsq(x1: Any, x2: Any, /, *, rtol: Any = None) -> LstsqResult:
     vector = y.ndim == 1
     y = y if vector else matrices(y, "lstsq", "x2")
     _check_solve(x, y, "lstsq", vector)
+    y = expand_dims(y, axis=-1) if vector else y
     solution = matmul(pinv(x, rtol=rtol), y)
     distance = abs(matmul(x, solution) - y)
-    residuals = sum_function(distance * distance, axis=-1 if vector else -2)
+    residuals = sum_function(distance * distance, axis=-2)
+    if vector:
+        solution, residuals = squeeze(solution, -1), squeeze(residuals, -1)
     return LstsqResult(solution, residuals, matrix_rank(x, rtol=rtol), svdvals(x))
 
 
