@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from polygrad.backend import parameter_names
 from polygrad.errors import PrimitiveError
 from polygrad.primitive import CONSTANT, Primitive, Rule
 
@@ -239,4 +240,4 @@ class Chapter:
 
 def _rule_text(rule: Rule) -> str:
     """The formula of a rule, as it stands in the table."""
-    return f"needs {', '.join(inspect.signature(rule).parameters)}"
+    return f"needs {', '.join(parameter_names(rule))}"

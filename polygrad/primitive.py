@@ -18,11 +18,11 @@ runs on raw arrays, and on Tensors to be differentiated once more.
 
 from __future__ import annotations
 
-import inspect
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from polygrad.backend import declare_forward
+from polygrad.backend import declare_forward, parameter_names
 from polygrad.errors import GradientError, PrimitiveError
 from polygrad.straight import make_call
 from polygrad.tape import IDENTITY, Node, Port
@@ -135,7 +135,6 @@ class Primitive:
         self._check()
         self.needs = self._needs()
         self._savers: dict[int, Rule] = {}
-        self.rules = tuple(self._compile(i) for i in self.inputs)
         self.revivals = tuple(
             (k, None if n == "out" else self.inputs.index(n))
             for k, n in enumerate(self.needs)
@@ -157,6 +156,11 @@ class Primitive:
         """Pickle by name."""
         return PRIMITIVES.__getitem__, (self.name,)
 
+    @functools.cached_property
+    def rules(self) -> tuple[CompiledRule, ...]:
+        """The rules as functions of (g, F, saved), compiled when first asked for."""
+        return tuple(self._compile(i) for i in self.inputs)
+
     # ---- declaration ------------------------------------------------------------------------
     def legal_names(self) -> set[str]:
         """What a rule's parameters may be called."""
@@ -172,7 +176,7 @@ class Primitive:
                     f"a rule for {wrt!r}, which is no input", f"primitive {self.name}",
                     f"inputs: {', '.join(self.inputs)}",
                 )  # fmt: skip
-            unknown = set(inspect.signature(rule).parameters) - legal
+            unknown = set(parameter_names(rule)) - legal
             if unknown:
                 raise PrimitiveError(
                     f"the rule for {wrt!r} asks for unknown {sorted(unknown)}",
@@ -183,7 +187,7 @@ class Primitive:
     def rule_names(self, wrt: str) -> tuple[str, ...]:
         """The parameter names of the rule for an input."""
         rule = self.vjp.get(wrt)
-        return () if rule is None else tuple(inspect.signature(rule).parameters)
+        return () if rule is None else parameter_names(rule)
 
     def _needs(self) -> tuple[str, ...]:
         """The names whose values are saved, in a fixed order."""
@@ -201,7 +205,7 @@ class Primitive:
         place = {n: f"saved[{k}]" for k, n in enumerate(self.needs)}
         place.update(g="g", F="F", i="i")
         args = ", ".join(f"{n}={place[n]}" if n == "i" else place[n]
-                         for n in inspect.signature(rule).parameters)  # fmt: skip
+                         for n in parameter_names(rule))  # fmt: skip
         signature = "g, F, saved, i" if self.variadic else "g, F, saved"
         compiled: CompiledRule = eval(f"lambda {signature}: rule({args})", {"rule": rule})  # noqa: S307
         return compiled

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any
 
 from polygrad import dtypes
@@ -113,6 +112,8 @@ def _scan_entry_points() -> None:
 
 
 def _scan() -> None:
+    from importlib import metadata  # noqa: PLC0415  15 ms, and plugins are rare
+
     for point in metadata.entry_points(group=ENTRY_POINTS):
         if point.name in _catalogue:
             continue

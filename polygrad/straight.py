@@ -9,7 +9,9 @@ tests prove both calls equal. Whatever is rare goes to `calls.apply`.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -225,15 +227,15 @@ def _recorded(
         out = k.coerce(out)
     t = new_tensor(out, k if out.dtype is k.native_dtype else k.of(out))
     if mask and t.kernels.inexact and (mode := grad_mode.get()):
-        tracked = [x is not None and x.tracked for x in inputs]
-        pairs = tuple(zip(inputs, arrays, tracked, strict=True))
-        t.node = Node(
-            p,
-            tuple((x.node or x) if is_tracked else None for x, _, is_tracked in pairs),
-            tuple(a.shape if is_tracked else None for _, a, is_tracked in pairs),
-            k,
-            p.save(mask, arrays, out, keywords),
-        )
+        edges, shapes = [], []
+        for x, a in zip(inputs, arrays, strict=True):
+            if x is not None and x.tracked:
+                edges.append(x.node or x)
+                shapes.append(a.shape)
+            else:
+                edges.append(None)
+                shapes.append(None)
+        t.node = Node(p, tuple(edges), tuple(shapes), k, p.save(mask, arrays, out, keywords))
         t.tracked = True
         if mode is not True:
             mode.annotate(t.node)
@@ -241,40 +243,85 @@ def _recorded(
 
 
 def make_call(p: Primitive, *, form: str = "function") -> Callable[..., Any]:
-    """The recorded call of a primitive: `form` is function, operator or reflected (operator)."""
+    """The recorded call of a primitive: `form` is function, operator or reflected (operator).
+
+    The text of a generated call is compiled when it is first called: hundreds of them at import
+    would take longer than everything else. The function then gets the compiled code in place of its
+    own, so that it stays the same object wherever it is kept, and costs nothing more.
+    """
     arity = 0 if p.variadic or p.outputs != 1 else len(p.inputs)
     all_promoted = p.promotes == p.inputs
     plain = _TEMPLATE_NAMES.isdisjoint(p.keywords) and all(
         v is None or isinstance(v, (bool, int, float, str, tuple)) for v in p.keywords.values()
     )
     if arity == 1 and all_promoted and plain:
-        given = "{" + ", ".join(f"{n!r}: {n}" for n in p.keywords) + "}"
-        source = _UNARY.format(
-            name=p.name,
-            signature="".join(f", {n}={v!r}" for n, v in p.keywords.items()),
-            given=given,
-            passed="".join(f", {n}={n}" for n in p.keywords),
-            floating=f"if not k.inexact: return general(P, (x,), {given})" if p.floating else "",
-            saved_1=_saved_source(p, 1),
-        )  # fmt: skip
+        source = _unary_source
     elif arity == 2 and all_promoted and not p.keywords:
-        source = _BINARY.format(
-            name=p.name,
-            parameters={"function": "x, y, /", "operator": "x, y", "reflected": "y, x"}[form],
-            general="general" if form == "function" else "general_operator",
-            empty="{}",
-            or_floating=" or not k.inexact" if p.floating else "",
-            needed="inexact" if p.floating else "numeric",
-            weak=p.weak,
-            **{f"saved_{m}": _saved_source(p, m) for m in (1, 2, 3)},
-        )
+        source = _binary_source
     else:
         return _any_call(p)
+
+    def compile_call() -> Callable[..., Any]:
+        code = compile(source(p, form), f"<call of {p.name}>", "exec")
+        made: dict[str, Any] = {}
+        exec(code, scope, made)  # noqa: S102  our own template
+        call.__code__ = made[p.name].__code__
+        call.__defaults__ = made[p.name].__defaults__
+        return call
+
     scope: dict[str, Any] = {
         "P": p, "Tensor": Tensor, "Extra": Extra, "Node": Node, "new": object.__new__, "tick": tick,
         "recording": grad_mode.get, "refresh": refresh, "explain": explain, "general": apply,
         "general_operator": _operator_apply, "__name__": "polygrad.straight",
+        "compile_call": compile_call,
     }  # fmt: skip
-    exec(compile(source, f"<call of {p.name}>", "exec"), scope)  # noqa: S102  our own template
-    made: Callable[..., Any] = scope[p.name]
-    return made
+    call = FunctionType(_uncompiled.__code__, scope, p.name)
+    call.__qualname__ = p.name
+    if not p.keywords:
+        call.__signature__ = _SIGNATURES[p.inputs[:arity]]  # type: ignore[attr-defined]
+    return call
+
+
+def _uncompiled(*args: Any, **kwargs: Any) -> Any:
+    """The first call of a generated function; `compile_call` is in its globals."""
+    return compile_call()(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
+
+
+class _Signatures(dict[tuple[str, ...], inspect.Signature]):
+    """Signatures of positional-only parameters, one object for each tuple of names."""
+
+    def __missing__(self, names: tuple[str, ...]) -> inspect.Signature:
+        kind = inspect.Parameter.POSITIONAL_ONLY
+        made = self[names] = inspect.Signature([inspect.Parameter(n, kind) for n in names])
+        return made
+
+
+_SIGNATURES = _Signatures()
+
+
+def _unary_source(p: Primitive, form: str) -> str:
+    """The text of the call of a primitive of one input."""
+    del form
+    given = "{" + ", ".join(f"{n!r}: {n}" for n in p.keywords) + "}"
+    return _UNARY.format(
+        name=p.name,
+        signature="".join(f", {n}={v!r}" for n, v in p.keywords.items()),
+        given=given,
+        passed="".join(f", {n}={n}" for n in p.keywords),
+        floating=f"if not k.inexact: return general(P, (x,), {given})" if p.floating else "",
+        saved_1=_saved_source(p, 1),
+    )
+
+
+def _binary_source(p: Primitive, form: str) -> str:
+    """The text of the call of a primitive of two inputs."""
+    return _BINARY.format(
+        name=p.name,
+        parameters={"function": "x, y, /", "operator": "x, y", "reflected": "y, x"}[form],
+        general="general" if form == "function" else "general_operator",
+        empty="{}",
+        or_floating=" or not k.inexact" if p.floating else "",
+        needed="inexact" if p.floating else "numeric",
+        weak=p.weak,
+        **{f"saved_{m}": _saved_source(p, m) for m in (1, 2, 3)},
+    )

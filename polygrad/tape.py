@@ -34,7 +34,10 @@ class Differentiable(Protocol):
     name: str
     outputs: int
     joint: bool
-    rules: tuple[Callable[[Any, Any, Any], Any], ...]
+
+    @property
+    def rules(self) -> tuple[Callable[[Any, Any, Any], Any], ...]:
+        """For each input, its cotangent as a function of (g, F, saved)."""
 
     def backward(self, node: Node, g: Any, F: Any, saved: Any, wanted: Sequence[bool]) -> Any:
         """All cotangents of the inputs at once, for a joint operation."""
