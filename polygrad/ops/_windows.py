@@ -12,9 +12,10 @@ memory, so that the next layer finds it as it likes it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.indexing import size_of
 
@@ -76,8 +77,10 @@ def per_axis(value: Any, axes: int, where: str, low: int = 1) -> Shape:
     return found
 
 
-def check_windows(geometry: Geometry, size: Shape, where: str) -> Shape:
-    """The numbers of windows.
+def check_windows(
+    geometry: Geometry, size: Shape, where: str, operands: Sequence[Any] = ()
+) -> Shape:
+    """The numbers of windows; `operands` are described if there is an error.
 
     Raises
     ------
@@ -90,7 +93,8 @@ def check_windows(geometry: Geometry, size: Shape, where: str) -> Shape:
         raise ShapeError(
             f"the kernel reaches over {tuple(d * (k - 1) + 1 for k, d in kernel)} elements, the "
             f"padded input has {geometry.padded(size)}",
-            where, "pass a larger input, more padding or a smaller kernel",
+            where + (describe(operands) if operands else ""),
+            "pass a larger input, more padding or a smaller kernel",
         )  # fmt: skip
     return found
 

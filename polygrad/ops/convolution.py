@@ -207,7 +207,7 @@ def _forward(
     dilation = per_axis(dilation, axes, f"{where}, argument dilation")
     padding = _padding(padding, stride, kernel, dilation, where)
     geometry = Geometry(kernel, stride, padding, dilation)
-    check_windows(geometry, x.shape[2:], f"{where}{describe([x, w])}")
+    check_windows(geometry, x.shape[2:], where, (x, w))
     out = convolution.call(
         x, w, b, stride=stride, padding=padding, dilation=dilation, groups=groups
     )

@@ -104,7 +104,7 @@ def unfold(
             "its axes are (batch, channels, height, width), or all but the batch",
         )  # fmt: skip
     geometry = _geometry(kernel_size, dilation, padding, stride, "unfold")
-    check_windows(geometry, x.shape[-2:], f"unfold{describe([x])}")
+    check_windows(geometry, x.shape[-2:], "unfold", (x,))
     out = unfold_primitive.call(
         reshape(x, (1, *x.shape)) if x.ndim == 3 else x, geometry=tuple(geometry)
     )

@@ -210,7 +210,7 @@ def _geometry(
             count -= 1  # it would start in the padding after the axis
         ends.append((p, (count - 1) * s + r - n - p))
     geometry = Geometry(kernel, stride, tuple(ends), dilation)
-    check_windows(geometry, x.shape[x.ndim - axes :], f"{where}{describe([x])}")
+    check_windows(geometry, x.shape[x.ndim - axes :], where, (x,))
     return geometry
 
 
