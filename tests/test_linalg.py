@@ -471,11 +471,13 @@ def test_what_is_refused(call, error, text):
 
 
 def test_a_library_without_a_function_says_so():
-    from polygrad.ops._matrices import library
+    from polygrad.ops._library import library
 
     kernels = pg.ones(1).kernels
     with pytest.raises(UnsupportedOperationError, match=r"numpy has no linalg\.nonsense") as caught:
-        library(kernels, "nonsense")
+        library(kernels).nonsense  # noqa: B018
+    with pytest.raises(UnsupportedOperationError, match=r"numpy has no sparse\.dot"):
+        library(kernels, "sparse").dot  # noqa: B018
     three_parts(caught.value)
 
 

@@ -27,15 +27,16 @@ import numpy as np
 
 from polygrad import dtypes
 from polygrad.calls import describe
-from polygrad.errors import ShapeError, UnsupportedOperationError
+from polygrad.errors import ShapeError
 from polygrad.ops._axes import as_tensor
+from polygrad.ops._library import library
 from polygrad.ops.elementwise import is_complex
 from polygrad.primitive import CONSTANT, Primitive
 from polygrad.tensor import Tensor
 
 __all__ = [
-    "Factorization", "across", "bar", "column", "down", "epsilon", "hermitian", "library",
-    "matrices", "phases", "quotient", "single", "square", "without_phase",
+    "Factorization", "across", "bar", "column", "down", "epsilon", "hermitian", "matrices",
+    "phases", "quotient", "single", "square", "without_phase",
 ]  # fmt: skip
 
 
@@ -81,23 +82,6 @@ def square(x: Any, where: str, name: str = "x") -> Tensor:
 
 
 # ---- in forwards --------------------------------------------------------------------------------
-def library(F: Any, name: str) -> Callable[..., Any]:
-    """A function of the library's linalg extension.
-
-    Raises
-    ------
-    UnsupportedOperationError
-        It has none of that name.
-    """
-    found = getattr(F.xp.linalg, name, None)
-    if found is None:
-        raise UnsupportedOperationError(
-            f"{F.backend.name} has no linalg.{name}", f"device {F.device}, dtype {F.dtype}",
-            f"register one with backend.kernel({name!r}), or move the data with .to(device)",
-        )  # fmt: skip
-    return found  # type: ignore[no-any-return]
-
-
 def single(forward: Callable[..., Any]) -> Callable[..., Any]:
     """A forward that computes 16-bit floats in float32, which is the least that LAPACK knows."""
 
@@ -145,7 +129,7 @@ def _adjoint(F: Any, x: Any) -> Any:
 
 
 def _diagonal(F: Any, x: Any, offset: int = 0) -> Any:
-    return F.xp.linalg.diagonal(x, offset=offset)
+    return library(F).diagonal(x, offset=offset)
 
 
 def _diagonal_adjoint(F: Any, g: Any, offset: int, shape: tuple[int, ...]) -> Any:

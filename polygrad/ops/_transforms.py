@@ -20,6 +20,7 @@ from polygrad.calls import describe
 from polygrad.config import default_dtype
 from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.ops._axes import as_tensor, normalize_axes, normalize_axis
+from polygrad.ops._library import library
 from polygrad.ops.creation import to_place
 from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor
@@ -48,9 +49,9 @@ def _fourier_forward(F: Any, x: Any, axes: tuple[int, ...], inverse: bool, norm:
     if not axes or 0 in x.shape:
         return x
     if len(axes) == 1:
-        transform = F.xp.fft.ifft if inverse else F.xp.fft.fft
+        transform = library(F, "fft").ifft if inverse else library(F, "fft").fft
         return transform(x, axis=axes[0], norm=norm)
-    transform = F.xp.fft.ifftn if inverse else F.xp.fft.fftn
+    transform = library(F, "fft").ifftn if inverse else library(F, "fft").fftn
     return transform(x, axes=axes, norm=norm)
 
 
@@ -58,7 +59,7 @@ def _rfft_forward(F: Any, x: Any, axis: int, norm: str) -> Any:
     x = _computed(F, F.of(x).dtype).cast(x)
     if 0 in x.shape:
         return _complex(F, F.of(x).zeros(_halved(x.shape, axis, x.shape[axis] // 2 + 1)))
-    return F.xp.fft.rfft(x, axis=axis, norm=norm)
+    return library(F, "fft").rfft(x, axis=axis, norm=norm)
 
 
 def _irfft_forward(F: Any, x: Any, n: int, axis: int, norm: str) -> Any:
@@ -66,7 +67,7 @@ def _irfft_forward(F: Any, x: Any, n: int, axis: int, norm: str) -> Any:
     if 0 in x.shape:
         real = F.with_dtype(dtypes.real_of(F.of(x).dtype))
         return real.zeros(_halved(x.shape, axis, n))
-    return F.xp.fft.irfft(x, n=n, axis=axis, norm=norm)
+    return library(F, "fft").irfft(x, n=n, axis=axis, norm=norm)
 
 
 def _halved(shape: tuple[int, ...], axis: int, n: int) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from polygrad.families import Chapter
+from polygrad.ops._library import library
 from polygrad.ops._matrices import Factorization, across, down, single, square
 from polygrad.ops._products import others
 from polygrad.ops.elementwise import is_complex
@@ -37,8 +38,8 @@ def _scaled(F: Any, g: Any, x: Any) -> Any:
 # ---- det ----------------------------------------------------------------------------------------
 def _cofactor_forward(F: Any, x: Any) -> Any:
     """See Note [Cofactors]."""
-    u, s, vh = F.xp.linalg.svd(x, full_matrices=False)
-    turn = F.coerce(F.xp.linalg.det(u) * F.xp.linalg.det(vh))[..., None, None]
+    u, s, vh = library(F).svd(x, full_matrices=False)
+    turn = F.coerce(library(F).det(u) * library(F).det(vh))[..., None, None]
     return turn * F.matmul(F.conj(u) * others(F, s)[..., None, :], F.conj(vh))
 
 
@@ -60,7 +61,7 @@ _cofactor = Primitive(
 )
 _det = Primitive(
     "det", ("x",), {"x": lambda g, F, x: _scaled(F, g, F.conj(F.cofactor(x)))},
-    forward=single(lambda F, x: F.xp.linalg.det(x)), floating=True,
+    forward=single(lambda F, x: library(F).det(x)), floating=True,
 )  # fmt: skip
 
 
@@ -120,7 +121,7 @@ def _slogdet_rule(g: Any, F: Any, x: Any, out: Any) -> Any:
 
 _slogdet = Factorization(
     "slogdet", ("x",), {"x": _slogdet_rule}, floating=True, outputs=2,
-    forward=single(lambda F, x: tuple(F.xp.linalg.slogdet(x))),
+    forward=single(lambda F, x: tuple(library(F).slogdet(x))),
 )  # fmt: skip
 
 

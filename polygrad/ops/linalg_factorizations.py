@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from polygrad.errors import InvalidArgumentError
 from polygrad.families import Chapter
+from polygrad.ops._library import library
 from polygrad.ops._matrices import (
     Factorization,
     adjoint,
@@ -51,7 +52,7 @@ def _cholesky_rule(g: Any, F: Any, out: Any) -> Any:
 
 _cholesky = Primitive(
     "cholesky", ("x",), {"x": _cholesky_rule}, floating=True,
-    forward=single(lambda F, x: F.xp.linalg.cholesky(hermitian(F, x))),
+    forward=single(lambda F, x: library(F).cholesky(hermitian(F, x))),
 )  # fmt: skip
 
 
@@ -106,9 +107,9 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
 # ---- QR -----------------------------------------------------------------------------------------
 def _qr_forward(F: Any, x: Any, mode: str = "reduced") -> Any:
     """The diagonal of R is made positive: the factors of a matrix of full rank are unique."""
-    q, r = F.xp.linalg.qr(x, mode=mode)
+    q, r = library(F).qr(x, mode=mode)
     k = min(x.shape[-2:])
-    d = F.coerce(F.xp.linalg.diagonal(r))
+    d = F.coerce(library(F).diagonal(r))
     zero = d == 0
     turn = F.where(zero, 1, d) / F.where(zero, 1, F.xp.abs(d))
     qs = [q[..., :k] * turn[..., None, :]]

@@ -11,6 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 from polygrad.families import Chapter
+from polygrad.ops._library import library
 from polygrad.ops._matrices import Factorization, column, matrices, single, square
 from polygrad.primitive import CONSTANT, Primitive
 from polygrad.tensor import Tensor
@@ -57,7 +58,7 @@ def _expm_forward(F: Any, x: Any) -> Any:
     odd = F.matmul(x, odd + x6 * b[7] + x4 * b[5] + x2 * b[3] + one * b[1])
     even = F.matmul(x6, x6 * b[12] + x4 * b[10] + x2 * b[8])
     even = even + x6 * b[6] + x4 * b[4] + x2 * b[2] + one * b[0]
-    out = F.xp.linalg.solve(even - odd, even + odd)
+    out = library(F).solve(even - odd, even + odd)
     for k in range(most):
         out = F.where(count > k, F.matmul(out, out), out)
     return out

@@ -9,6 +9,7 @@ from polygrad.calls import describe
 from polygrad.errors import InvalidTypeError, ShapeError
 from polygrad.families import OPERATIONS, Chapter
 from polygrad.ops._axes import as_tensor, normalize_axis
+from polygrad.ops._library import library
 from polygrad.ops._matrices import diagonal as _diagonal
 from polygrad.ops._matrices import matrices, on_diagonal, square
 from polygrad.ops.elementwise import indicator
@@ -32,7 +33,7 @@ _cross = Primitive(
         "x": lambda g, F, y, axis: F.cross(F.conj(y), g, axis=axis),
         "y": lambda g, F, x, axis: F.cross(g, F.conj(x), axis=axis),
     },
-    forward=lambda F, x, y, axis: F.xp.linalg.cross(x, y, axis=axis), keywords={"axis": -1},
+    forward=lambda F, x, y, axis: library(F).cross(x, y, axis=axis), keywords={"axis": -1},
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor
+from polygrad.ops._library import library
 from polygrad.ops._matrices import epsilon, matrices, single, square
 from polygrad.ops.linalg_spectra import svdvals
 from polygrad.ops.linear_algebra import matmul
@@ -45,7 +46,7 @@ def _inv_rule(g: Any, F: Any, out: Any) -> Any:
 
 
 _inv = Primitive(
-    "inv", ("x",), {"x": _inv_rule}, forward=single(lambda F, x: F.xp.linalg.inv(x)), floating=True
+    "inv", ("x",), {"x": _inv_rule}, forward=single(lambda F, x: library(F).inv(x)), floating=True
 )
 
 
@@ -88,7 +89,7 @@ def inv(x: Any, /) -> Tensor:
 
 def _pinv_forward(F: Any, x: Any, rtol: Any = None) -> Any:
     """By singular values; those of at most rtol times the largest count as 0."""
-    u, s, vh = F.xp.linalg.svd(x, full_matrices=False)
+    u, s, vh = library(F).svd(x, full_matrices=False)
     if 0 in s.shape:
         return F.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]))
     small = s <= _threshold(F, x, s, rtol)
@@ -182,7 +183,7 @@ def _solve_forward(F: Any, x: Any, y: Any) -> Any:
         lead = broadcast_shapes(lead, y.shape[:-2])
         x = F.xp.broadcast_to(x, (*lead, *x.shape[-2:]))
         y = F.xp.broadcast_to(y, (*lead, *y.shape[-2:]))
-    return F.xp.linalg.solve(x, y)
+    return library(F).solve(x, y)
 
 
 _solve = Primitive(
@@ -383,7 +384,7 @@ def _rank_forward(F: Any, x: Any, rtol: Any = None) -> Any:
     count = F.with_dtype(default_integer(F.device))
     if 0 in x.shape:
         return count.zeros(x.shape[:-2])
-    s = F.xp.linalg.svd(x, full_matrices=False)[1]
+    s = library(F).svd(x, full_matrices=False)[1]
     above = count.cast(s > _threshold(F, x, s, rtol))
     return F.xp.sum(above, axis=-1, dtype=count.native_dtype)
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from polygrad import dtypes
 from polygrad.families import Chapter
+from polygrad.ops._library import library
 from polygrad.ops._matrices import (
     Factorization,
     across,
@@ -21,7 +22,6 @@ from polygrad.ops._matrices import (
     column,
     down,
     hermitian,
-    library,
     matrices,
     phases,
     quotient,
@@ -65,7 +65,7 @@ def _largest(F: Any, w: Any) -> Any:
 
 # ---- Hermitian matrices -------------------------------------------------------------------------
 def _eigh_forward(F: Any, x: Any) -> Any:
-    w, v = F.xp.linalg.eigh(hermitian(F, x))
+    w, v = library(F).eigh(hermitian(F, x))
     return w, v * F.conj(phases(F, v))
 
 
@@ -96,7 +96,7 @@ _eigh = Factorization(
 )
 _eigvalsh = Primitive(
     "eigvalsh", ("x",), {"x": _eigvalsh_rule}, floating=True,
-    forward=single(lambda F, x: F.xp.linalg.eigvalsh(hermitian(F, x))),
+    forward=single(lambda F, x: library(F).eigvalsh(hermitian(F, x))),
 )  # fmt: skip
 
 
@@ -167,14 +167,14 @@ def _complex_kernels(F: Any) -> Any:
 
 
 def _eig_forward(F: Any, x: Any) -> Any:
-    w, v = library(F, "eig")(x)
+    w, v = library(F).eig(x)
     here = _complex_kernels(F)
     w, v = here.cast(w), here.cast(v)
     return w, v * here.conj(phases(here, v))
 
 
 def _eigvals_forward(F: Any, x: Any) -> Any:
-    return _complex_kernels(F).cast(library(F, "eigvals")(x))
+    return _complex_kernels(F).cast(library(F).eigvals(x))
 
 
 def _eig_rule(g: Any, F: Any, out: Any) -> Any:
@@ -275,7 +275,7 @@ def eigvals(x: Any, /) -> Tensor:
 
 # ---- singular values ----------------------------------------------------------------------------
 def _svd_forward(F: Any, x: Any, full_matrices: bool = True) -> Any:
-    u, s, vh = F.xp.linalg.svd(x, full_matrices=full_matrices)
+    u, s, vh = library(F).svd(x, full_matrices=full_matrices)
     k = s.shape[-1]
     turn = phases(F, u)
     parts = [vh[..., :k, :] * turn[..., :k].mT]
@@ -355,8 +355,8 @@ _svd = Factorization(
 )  # fmt: skip
 _svdvals = Primitive(
     "svdvals", ("x",), {"x": _svdvals_rule}, floating=True,
-    forward=single(lambda F, x: F.xp.linalg.svd(x, full_matrices=False)[1]
-                   if 0 in x.shape else F.xp.linalg.svdvals(x)),
+    forward=single(lambda F, x: library(F).svd(x, full_matrices=False)[1]
+                   if 0 in x.shape else library(F).svdvals(x)),
 )  # fmt: skip
 
 
