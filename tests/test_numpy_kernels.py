@@ -34,6 +34,24 @@ def cases(dtype):
     yield from shapes(dtype)
     yield from places(dtype)
     yield from arithmetic(dtype)
+    yield from layers(dtype)
+
+
+def layers(dtype):
+    f = sampler(dtype)
+    x, weight, bias, logs = f(4, 3), f(2, 3), f(2), f(4, 3)
+    for a in (x, x[0], f(2, 4, 3)):
+        yield "linear", (a, weight, bias), {}
+        yield "linear", (a, weight, None), {}
+    few, many = np.array([2, 0, -7, 1]), np.array([[0, 2], [1, 1], [2, 1], [-7, 0]])
+    for target, a, ignored in (
+        (few, logs, -7), (few[:2], logs[:2], -7), (few[:2], logs[:2], 0), (few[:0], logs[:0], -7),
+        (many, f(4, 3, 2), -7),
+    ):  # fmt: skip
+        yield "cross_entropy_slope", (a, target, a), {"ignore_index": ignored}
+        for total in (None, 3, 1):
+            keywords = {"ignore_index": ignored, "total": total}
+            yield "cross_entropy", (a, target, a), keywords
 
 
 def reductions(dtype):

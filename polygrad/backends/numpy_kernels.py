@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from polygrad.backend import Array, Kernel
+from polygrad.backend import FORWARDS, Array, Kernel
 
 __all__ = ["KERNELS"]
 
@@ -210,6 +210,56 @@ def _log_softmax(x: Array, axis: int = -1) -> Array:
     return _like(y, x)
 
 
+def _forward(name: str) -> Kernel:
+    """The primitive's own forward, for what the kernel here does not do."""
+    found = FORWARDS[name]
+    if found is None:
+        raise KeyError(name)
+    return found
+
+
+# ---- layers -------------------------------------------------------------------------------------
+def _linear(F: Any, x: Array, weight: Array, bias: Array | None) -> Array:
+    """Of matrices: the bias added in place."""
+    if x.ndim != 2:
+        return _forward("linear")(F, x, weight, bias)
+    out = x.dot(weight.T)
+    if bias is not None:
+        out += bias
+    return out
+
+
+def _cross_entropy(
+    F: Any, x: Array, target: Array, logs: Array, ignore_index: int, total: Any
+) -> Array:
+    """Of matrices: one element of each row is picked."""
+    if logs.ndim != 2:
+        return _forward("cross_entropy")(F, x, target, logs, ignore_index, total)
+    ignored = target == ignore_index
+    rows = np.arange(target.size)
+    if ignored.any():
+        loss = -logs[rows, np.where(ignored, 0, target)]
+        loss[ignored] = 0
+    else:
+        loss = -logs[rows, target]
+    return loss if total is None else _sum(loss) / total
+
+
+def _cross_entropy_slope(F: Any, x: Array, target: Array, logs: Array, ignore_index: int) -> Array:
+    """Of matrices: 1 less at one place of each row."""
+    if logs.ndim != 2:
+        return _forward("cross_entropy_slope")(F, x, target, logs, ignore_index)
+    ignored = target == ignore_index
+    slope = np.exp(logs)
+    rows = np.arange(target.size)
+    if ignored.any():
+        slope[rows, np.where(ignored, 0, target)] -= 1
+        slope[ignored] = 0
+    else:
+        slope[rows, target] -= 1
+    return slope
+
+
 KERNELS: dict[str, Kernel] = {
     "sum": _sum,
     "prod": _in_kind(np.multiply),
@@ -241,4 +291,7 @@ KERNELS: dict[str, Kernel] = {
     "sigmoid": _sigmoid,
     "softmax": _softmax,
     "log_softmax": _log_softmax,
+    "linear": _linear,
+    "cross_entropy": _cross_entropy,
+    "cross_entropy_slope": _cross_entropy_slope,
 }

@@ -119,8 +119,8 @@ def _check_classes(x: Tensor, t: Tensor, ignore_index: int, where_: str) -> int:
     if not t.size:
         return 0
     classes = x.shape[1]
-    xp, array = t.kernels.backend.xp, raw(t)
-    low, high = int(xp.min(array)), int(xp.max(array))
+    k, array = t.kernels, raw(t)
+    low, high = (int(f(array, axis=None, keepdims=False)) for f in (k.min, k.max))
     if low >= 0 and high < classes and not 0 <= ignore_index < classes:
         return t.size
     host = t.kernels.backend.to_numpy(array)

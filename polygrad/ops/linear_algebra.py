@@ -14,7 +14,7 @@ from polygrad.families import Chapter
 from polygrad.indexing import size_of
 from polygrad.ops._axes import as_tensor
 from polygrad.primitive import Primitive
-from polygrad.tensor import Tensor
+from polygrad.tensor import Tensor, raw
 from polygrad.views import ViewPrimitive
 
 _table = Chapter("linear_algebra")
@@ -231,14 +231,14 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Tensor:
     weight = as_tensor(weight, "linear, argument weight")
     if bias is not None:
         bias = as_tensor(bias, "linear, argument bias")
-    shape = weight.shape
-    if len(shape) != 2 or not x.ndim or x.shape[-1] != shape[-1]:
+    a, shape = raw(x).shape, raw(weight).shape
+    if len(shape) != 2 or not a or a[-1] != shape[-1]:
         raise ShapeError(
-            f"x of shape {x.shape} does not fit a weight of shape {shape}",
+            f"x of shape {x.shape} does not fit a weight of shape {weight.shape}",
             f"linear{describe([x, weight, bias])}",
             "the last axis of x and of weight, (out, in), must have one length",
         )  # fmt: skip
-    if bias is not None and bias.shape != shape[:1]:
+    if bias is not None and raw(bias).shape != shape[:1]:
         raise ShapeError(
             f"a bias of shape {bias.shape} does not fit a weight of shape {shape}",
             f"linear{describe([x, weight, bias])}", f"its shape must be {shape[:1]}",

@@ -52,13 +52,15 @@ class Bucket:
 
     def __init__(
         self,
+        rule: str,
         params: Sequence[Tensor],
         numbers: Numbers,
         states: Sequence[dict[str, Any]],
         slots: tuple[str, ...],
         initial: Callable[[str], float],
     ) -> None:
-        self.params, self.numbers, self.slots = list(params), numbers, slots
+        self.rule, self.numbers, self.slots = rule, numbers, slots
+        self.params = list(params)
         self.kernels = k = self.params[0].kernels
         self.flat = len(self.params) > 1 or k.is_complex
         self.shapes = [tuple(raw(p).shape) for p in self.params]
@@ -69,8 +71,16 @@ class Bucket:
         self.real = k.with_dtype(dtypes.real_of(k.dtype))
         with self._guard():
             self.arrays = [self._collect(states, slot, initial(slot)) for slot in slots]
+        self.inplace = self._find_inplace()
         self.whole: Any = None
         self.parts: list[Any] = [None] * len(self.params)
+
+    def _find_inplace(self) -> Callable[..., Any] | None:
+        """The backend's `<rule>_`, unless somebody registered a `<rule>`."""
+        find, k = self.real.backend.table.find, self.real
+        if find(self.rule, k.device, k.dtype) is not None:
+            return None
+        return find(self.rule + "_", k.device, k.dtype)
 
     def _guard(self) -> Any:
         guard = self.kernels.guard
@@ -109,35 +119,48 @@ class Bucket:
         k = self.kernels
         return slots == self.slots and all(p.kernels is k for p in self.params)
 
-    def update(self, rule: str, keywords: dict[str, Any]) -> None:
+    def update(self, keywords: dict[str, Any]) -> None:
         """One step of all parameters; each has a gradient."""
         with self.kernels.backend.quiet(), self._guard():
-            self._update(rule, keywords)
+            self._update(keywords)
 
-    def _update(self, rule: str, keywords: dict[str, Any]) -> None:
-        k, params = self.real, self.params
+    def _update(self, keywords: dict[str, Any]) -> None:
+        params = self.params
         grads = [raw(p.gradient) for p in params if p.gradient is not None]
         if not self.flat:
-            p = raw(params[0])
-            value, *arrays = getattr(k, rule)(p, grads[0], *self.arrays, **keywords)
-            parts = [value]
+            free = not params[0].alias and self.kernels.backend.unshared(params[0])
+            parts = [self._apply(raw(params[0]), grads[0], keywords, free=free)]
         else:
             whole = self.whole
             for p, part in zip(params, self.parts, strict=True):
                 if p.array is not part or part is None:
                     whole = self._join([raw(p) for p in params])
                     break
-            whole, *arrays = getattr(k, rule)(whole, self._join(grads), *self.arrays, **keywords)
-            self.whole = whole = k.cast(whole)
-            parts = self._split(whole)
-        self.arrays = [k.cast(a) for a in arrays]
+            self.whole = self._apply(whole, self._join(grads), keywords, free=False)
+            parts = self._split(self.whole)
         for p, part in zip(params, parts, strict=True):
             if p.alias:
                 with no_grad():
                     assign(p, new_tensor(part, self.kernels))
             else:
                 p.array = part
-        self.parts = parts
+        if self.flat:  # else one more reference would say that the value is shared
+            self.parts = parts
+
+    def _apply(self, value: Any, g: Any, keywords: dict[str, Any], *, free: bool) -> Any:
+        """The new value, and the new state in `arrays`; `free`: nobody else sees the old value.
+
+        A backend may have a kernel `<rule>_`, which writes into the value that it is given.
+        """
+        k = self.real
+        if self.inplace is not None:
+            if not free:
+                value = k.backend.copy(value)
+            self.inplace(value, g, *self.arrays, **keywords)
+            return value
+        value, *arrays = getattr(k, self.rule)(value, g, *self.arrays, **keywords)
+        self.arrays = [k.cast(a) for a in arrays]
+        return k.cast(value)
 
     def open(self, state: dict[Tensor, dict[str, Any]]) -> None:
         """Give each parameter its part of the state."""

@@ -193,7 +193,7 @@ class Optimizer(ABC):
                 self._plans[i] = None
             plan = self._plans[i] = self._plan(group, params, missing, slots)
         for bucket in plan.buckets:
-            bucket.update(self.rule, self.advance(bucket.numbers, group))
+            bucket.update(self.advance(bucket.numbers, group))
 
     def _plan(
         self, group: Group, params: list[Tensor], missing: list[bool], slots: tuple[str, ...]
@@ -210,6 +210,7 @@ class Optimizer(ABC):
             alike.setdefault((p.kernels, numbers, id(p) if large else 0), []).append(p)
         buckets = [
             Bucket(
+                self.rule,
                 members,
                 dict(zip(start, numbers, strict=True)),
                 [self._state.get(p, {}) for p in members],
