@@ -3,8 +3,9 @@
 A rule is called as `F.adam_step(p, g, m, v, step=…, lr=…, …)` with raw arrays of one shape, and
 returns the new parameter and the new state arrays, in the order in which it took them. The state
 arrays that it is given belong to it: a kernel may write into them. `p` and `g` do not; but a
-backend may have a kernel called `adam_step_` as well, which gets a `p` that it is to write into. Complex
-parameters come as pairs of real numbers. `decayed` and `average` say what most rules begin with.
+backend may have a kernel called `adam_step_` as well, which gets a `p` that it is to write into.
+Complex parameters come as pairs of real numbers. `decayed` and `average` say what most rules begin
+with.
 
 Sources of the formulas: the documentation of `torch.optim`, and the papers cited at each rule.
 """
