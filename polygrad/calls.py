@@ -260,10 +260,11 @@ def explain(p: Primitive, operands: Sequence[Any], error: Exception) -> Exceptio
         )  # fmt: skip
     if isinstance(error, IndexError) or (backend and isinstance(error, backend.index_errors)):
         return OutOfRangeError(f"index out of range: {error}", where, "check the index arrays")
+    advice = "compare the operands with what the documentation of the function asks for"
     if isinstance(error, ValueError):
-        return InvalidArgumentError(f"{p.name} refused its arguments: {error}", where)
+        return InvalidArgumentError(f"{p.name} refused its arguments: {error}", where, advice)
     if isinstance(error, TypeError):
-        return InvalidTypeError(f"{p.name} refused its arguments: {error}", where)
+        return InvalidTypeError(f"{p.name} refused its arguments: {error}", where, advice)
     error.add_note(f"in {where}")
     return error
 

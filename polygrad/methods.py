@@ -84,6 +84,8 @@ def attach_methods() -> None:
         _attach(function.__name__, function)
     _attach("detach", detach)
     _attach("clone", clone.call)
+    for method in (zero_, fill_, copy_):
+        _attach(method.__name__, method)
     _attach("backward", backward_method)
     _attach("retain_grad", retain_grad)
     _attach("retains_grad", property(retains_grad))
@@ -164,6 +166,29 @@ def flatten(self: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor:
         )  # fmt: skip
     joined = (*shape[:first], size_of(shape[first : last + 1]), *shape[last + 1 :])
     return OPERATIONS["reshape"].function(self, joined)  # type: ignore[no-any-return]
+
+
+# ---- writes ---------------------------------------------------------------------------------
+def copy_(self: Tensor, source: Any) -> Tensor:
+    """Write the values of `source`, which broadcasts to this tensor's shape; returns the tensor.
+
+    Raises
+    ------
+    InPlaceError, ShapeError, DtypeError
+        As `t[...] = source`: a leaf that requires grad, another shape, complex into real.
+    """
+    setitem(self, Ellipsis, source)
+    return self
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one value everywhere; returns the tensor. Raises as `copy_`."""
+    return copy_(self, value)
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Write zeros; returns the tensor. Raises as `copy_`."""
+    return copy_(self, 0)
 
 
 # ---- places ---------------------------------------------------------------------------------

@@ -237,3 +237,14 @@ def test_a_chain_of_views_is_followed_without_recursion():
         v = v[:]
     x[0] = 9.0
     assert v[0].item() == 9.0
+
+
+def test_zero_fill_copy_write_in_place_and_return_the_tensor():
+    x = pg.tensor([1.0, 2.0])
+    view = x[1:]
+    assert x.fill_(3.0) is x
+    assert view.tolist() == [3.0]
+    np.testing.assert_array_equal(x.copy_([4.0, 5.0]).numpy(), [4, 5])
+    np.testing.assert_array_equal(x.zero_().numpy(), [0, 0])
+    with pytest.raises(InPlaceError, match="leaf"):
+        pg.tensor([1.0], requires_grad=True).zero_()

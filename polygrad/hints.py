@@ -1,0 +1,34 @@
+"""Names that hands know from PyTorch and NumPy, and what they are called here."""
+
+from __future__ import annotations
+
+__all__ = ["hint"]
+
+_CALLED = {
+    "absolute": "abs", "arange_like": "arange", "arccos": "acos", "arccosh": "acosh",
+    "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh",
+    "array": "tensor", "as_tensor": "asarray", "bmm": "matmul", "cat": "concat", "clamp": "clip",
+    "concatenate": "concat", "cumprod": "cumulative_prod", "cumsum": "cumulative_sum",
+    "div": "divide",
+    "eq": "equal", "from_numpy": "asarray", "gather": "take_along_axis", "ge": "greater_equal",
+    "gt": "greater", "index_select": "take", "invert": "bitwise_invert", "le": "less_equal",
+    "lt": "less", "mm": "matmul", "movedim": "moveaxis", "mul": "multiply", "ne": "not_equal",
+    "neg": "negative", "permute": "permute_dims", "power": "pow", "rand": "random.uniform",
+    "randint": "random.integers", "randn": "random.normal", "randperm": "random.permutation",
+    "relu": "nn.functional.relu", "sigmoid": "nn.functional.sigmoid",
+    "softmax": "nn.functional.softmax", "sub": "subtract", "swapaxes": "moveaxis",
+    "transpose": "permute_dims", "true_divide": "divide", "unique": "unique_values",
+    "unsqueeze": "expand_dims",
+}  # fmt: skip
+_PLANNED = ("special", "save", "load")
+
+
+def hint(name: str) -> str:
+    """What to say about a name that polygrad does not have; empty where there is nothing to say.
+
+    >>> hint("cat")
+    'it is called pg.concat here, with axis= for dim='
+    """
+    if name in _CALLED:
+        return f"it is called pg.{_CALLED[name]} here, with axis= for dim="
+    return "it is planned, and not there yet" if name in _PLANNED else ""
