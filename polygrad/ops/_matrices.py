@@ -19,6 +19,7 @@ inf or NaN: there is no gradient.
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -96,6 +97,7 @@ def single(forward: Callable[..., Any]) -> Callable[..., Any]:
             return tuple(_narrow(here, wide, a) for a in made)
         return _narrow(here, wide, made)
 
+    inner.__signature__ = inspect.signature(forward)  # type: ignore[attr-defined]
     return inner
 
 
