@@ -1,4 +1,4 @@
-"""The hand-written sides of the benchmarks compute what polygrad computes: else ratios say nothing."""
+"""The hand-written sides of the benchmarks compute what polygrad computes."""
 
 from __future__ import annotations
 
