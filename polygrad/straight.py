@@ -2,7 +2,7 @@
 
 On small arrays an operation costs about a third of a microsecond in NumPy. Loops over inputs,
 dictionaries of keywords and tuples of flags would cost several times that, so the call of a
-primitive of one or two inputs is generated from a template, with its names and what it saves
+primitive of one to three inputs is generated from a template, with its names and what it saves
 filled in. The template is the only place where the layout of the tape is written a second time;
 tests prove both calls equal. Whatever is rare goes to `calls.apply`.
 """
@@ -142,6 +142,66 @@ def {name}({parameters}):
     return t
 """
 
+_TERNARY = """
+def {name}(x, y, z, /):
+    if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
+        return general(P, (x, y, z), {empty})
+    k = x.kernels
+    if y.kernels is not k{or_floating}:
+        return general(P, (x, y, z), {empty})
+    a = x.array
+    if a is None:
+        a = refresh(x)
+    b = y.array
+    if b is None:
+        b = refresh(y)
+    mask = (1 if x.tracked else 0) + (2 if y.tracked else 0)
+    if z is None:
+        c = None
+    elif isinstance(z, Tensor) and z.kernels is k:
+        c = z.array
+        if c is None:
+            c = refresh(z)
+        if z.tracked:
+            mask += 4
+    else:
+        return general(P, (x, y, z), {empty})
+    try:
+        kernel = k.{name}
+        out = kernel(a, b, c)
+    except Exception as error:
+        raise explain(P, (x, y, z), error) from error
+    t = new(Tensor)
+    if type(out) is not k.array_type:
+        out = k.coerce(out)
+    t.array = out
+    t.kernels = ko = k if out.dtype is k.native_dtype else k.of(out)
+    t.gradient = t.alias = t.hooks = None
+    if mask and (ko is k or ko.inexact) and (mode := recording()):
+        n = new(Node)
+        n.primitive = P
+        n.kernels = k
+        n.extra = None if k.guard is None else Extra()
+        n.seq = tick()
+        mx = mask & 1
+        my = mask & 2
+        mz = mask & 4
+        n.edges = (
+            (x.node or x) if mx else None, (y.node or y) if my else None,
+            (z.node or z) if mz else None,
+        )
+        n.shapes = (a.shape if mx else None, b.shape if my else None, c.shape if mz else None)
+        n.saved = P.save(mask, (a, b, c), out, {empty})
+        t.node = n
+        t.tracked = True
+        if mode is not True:
+            mode.annotate(n)
+    else:
+        t.node = None
+        t.tracked = False
+    return t
+"""
+
 
 # Keywords that would shadow a name of the templates.
 _TEMPLATE_NAMES = frozenset(("a", "k", "kernel", "ko", "mode", "n", "t"))
@@ -258,6 +318,8 @@ def make_call(p: Primitive, *, form: str = "function") -> Callable[..., Any]:
         source = _unary_source
     elif arity == 2 and all_promoted and not p.keywords:
         source = _binary_source
+    elif arity == 3 and all_promoted and not p.keywords:
+        source = _ternary_source
     else:
         return _any_call(p)
 
@@ -325,3 +387,10 @@ def _binary_source(p: Primitive, form: str) -> str:
         weak=p.weak,
         **{f"saved_{m}": _saved_source(p, m) for m in (1, 2, 3)},
     )
+
+
+def _ternary_source(p: Primitive, form: str) -> str:
+    """The text of the call of a primitive of three inputs, the last of which may be None."""
+    del form
+    or_floating = " or not k.inexact" if p.floating else ""
+    return _TERNARY.format(name=p.name, empty="{}", or_floating=or_floating)

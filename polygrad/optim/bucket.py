@@ -24,7 +24,7 @@ from polygrad import dtypes
 from polygrad.config import no_grad
 from polygrad.ops.creation import to_place
 from polygrad.tensor import Tensor, new_tensor, raw
-from polygrad.views import assign
+from polygrad.writes import assign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -108,11 +108,14 @@ class Bucket:
 
     def _split(self, whole: Any) -> list[Any]:
         """The parts of an array made by `_join`."""
-        k, reshape = self.kernels, self.kernels.xp.reshape
+        k, reshape = self.kernels, self.kernels.reshape
         if k.is_complex:
             half = whole.shape[0] // 2
             whole = k.cast(whole[:half]) + k.cast(whole[half:]) * 1j
-        return [reshape(whole[start:stop], shape) for start, stop, shape in self.cuts]
+        return [
+            whole[start:stop] if len(shape) == 1 else reshape(whole[start:stop], shape)
+            for start, stop, shape in self.cuts
+        ]
 
     def fits(self, slots: tuple[str, ...]) -> bool:
         """Whether the parameters are where they were, and the rule still keeps these arrays."""
