@@ -8,7 +8,7 @@ from typing import Any
 from polygrad.engine import accumulate, run
 from polygrad.errors import DeviceMismatchError, GradientError, InvalidTypeError, ShapeError
 from polygrad.tensor import Tensor, new_tensor, raw
-from polygrad.views import RetainGrad
+from polygrad.writes import RetainGrad
 
 __all__ = ["backward", "backward_method", "grad", "retain_grad"]
 

@@ -17,7 +17,8 @@ from polygrad.ops.creation import to_place
 from polygrad.primitive import PRIMITIVES
 from polygrad.straight import make_call
 from polygrad.tensor import Tensor
-from polygrad.views import clone, detach, getitem_tensor, inplace, same_view, setitem
+from polygrad.views import clone, detach, getitem_tensor, same_view
+from polygrad.writes import inplace, setitem
 
 # operator: (primitive, whether it has a reflected and an in-place form)
 _BINARY = {

@@ -24,44 +24,20 @@ from typing import Any
 
 import numpy as np
 
-from polygrad.backend import Kernels
-from polygrad.calls import describe, operand, record
+from polygrad.calls import record
 from polygrad.config import grad_mode
-from polygrad.dtypes import BOOL, COMPLEX, INTEGER, REAL
-from polygrad.errors import (
-    DeviceMismatchError,
-    DtypeError,
-    InPlaceError,
-    OutOfRangeError,
-    PolygradError,
-    ShapeError,
-)
-from polygrad.indexing import Key, is_basic, upload
+from polygrad.errors import ShapeError
+from polygrad.indexing import Key, is_basic
+from polygrad.keys import read_key
 from polygrad.primitive import Primitive
 from polygrad.registry import backend_of, load
 from polygrad.tensor import Tensor, new_tensor, raw
 
 __all__ = [
-    "ViewPrimitive",
-    "assign",
-    "broadcast_to",
-    "detach",
-    "getitem",
-    "getitem_adjoint",
-    "imag",
-    "inplace",
-    "link",
-    "look",
-    "permute_dims",
-    "put",
-    "read_key",
-    "real",
-    "rebind",
-    "reshape",
-    "reshape_tensor",
-    "same_view",
-    "setitem",
-    "write",
+    "Recipe", "Shaped", "View", "ViewPrimitive", "astype", "broadcast_to", "clone", "detach",
+    "fill", "getitem", "getitem_adjoint", "getitem_tensor", "history", "identity", "imag",
+    "invalidate", "link", "look", "permute_dims", "put", "real", "reshape", "reshape_tensor",
+    "same_view", "target",
 ]  # fmt: skip
 
 Step = tuple["ViewPrimitive", dict[str, Any], tuple[int, ...]]
@@ -104,7 +80,7 @@ class View:
         t.node, t.tracked = None, False
         if base.tracked and not self.frozen:
             steps = self.recipe[self.skip :]
-            shaped = _Shaped(steps[0][2])
+            shaped = Shaped(steps[0][2])
             token = grad_mode.set(True)  # in any mode: else no_grad would cut it
             try:
                 record(look, base.kernels, (base,), (shaped,), None, (t,), {"recipe": steps})
@@ -112,13 +88,13 @@ class View:
                 grad_mode.reset(token)
         return t.array
 
-    def own_history(self) -> None:
+    def ownhistory(self) -> None:
         """From here on the view differentiates through its own history, not the base's."""
         if self.base is not None:
             self.base, self.skip = None, len(self.recipe)
 
 
-class _Shaped:
+class Shaped:
     """Stands for an array of which only the shape matters."""
 
     __slots__ = ("shape",)
@@ -154,7 +130,7 @@ def same_view(a: Tensor, b: Tensor) -> bool:
     return type(v) is View and type(w) is View and v.root is w.root and v.recipe == w.recipe
 
 
-def _history(t: Tensor) -> tuple[Tensor, Recipe, Tensor, Recipe]:
+def history(t: Tensor) -> tuple[Tensor, Recipe, Tensor, Recipe]:
     """(root, steps root to t, base, steps base to t)."""
     v = t.alias
     if type(v) is not View:
@@ -162,7 +138,7 @@ def _history(t: Tensor) -> tuple[Tensor, Recipe, Tensor, Recipe]:
     return v.root, v.recipe, (t if v.base is None else v.base), v.recipe[v.skip :]
 
 
-def _invalidate(root: Tensor) -> None:
+def invalidate(root: Tensor) -> None:
     """Every live view lets go of its array: who still refers to the root's is an observer."""
     if root.alias:
         for ref in tuple(root.alias):
@@ -171,211 +147,8 @@ def _invalidate(root: Tensor) -> None:
                 t.array = None
 
 
-# ---- writing --------------------------------------------------------------------------------
-_KIND = {bool: BOOL, int: INTEGER, float: REAL, complex: COMPLEX}
-
-
-def _check_write(t: Tensor, base: Tensor, recipe: Recipe, value: Any, what: str) -> int:
-    """Refuse everything that can be refused, before anything changes; the kind of the value."""
-    where = f"{what}{describe([t, value])}"
-    if grad_mode.get() and base.tracked:
-        if base.node is None:
-            through = "" if t is base else " through a view of it"
-            raise InPlaceError(
-                f"in-place write to a leaf that requires grad{through}", where,
-                "write under pg.no_grad(), or to t.clone()",
-            )  # fmt: skip
-        if type(t.alias) is View and t.alias.frozen:
-            raise InPlaceError(
-                "in-place write to a view made under no_grad() of a tensor that requires grad",
-                where,
-                "make the view outside no_grad(), or write under no_grad()",
-            )  # fmt: skip
-    for primitive, _, _ in recipe:
-        if primitive.overlaps:
-            raise InPlaceError(
-                f"in-place write to the result of {primitive.name}, whose elements share memory",
-                where,
-                "write to t.clone()",
-            )  # fmt: skip
-    if not isinstance(value, Tensor):
-        return _KIND[type(value)]
-    if value.kernels.backend is not t.kernels.backend or value.device != t.device:
-        raise DeviceMismatchError(
-            f"operands on two devices: {t.device} and {value.device}", where,
-            f'move the value: value.to("{t.device}")',
-        )  # fmt: skip
-    return value.kernels.kind
-
-
-def setitem(t: Tensor, key: Any, value: Any) -> None:
-    """`t[key] = value`."""
-    if not isinstance(value, Tensor) and isinstance(value, (list, tuple, np.ndarray)):
-        value = _host_value(t, value)
-    write(t, operand(value, "setitem, the value"), read_key(key, t))
-
-
-def _host_value(t: Tensor, value: Any) -> Tensor:
-    """A constant Tensor on the device of `t` from host data that the user may change later."""
-    array = np.array(value)
-    if array.dtype.kind in "fiub":
-        array = array.astype(t.dtype)
-    k = t.kernels.backend.kernels(t.device, array.dtype)
-    return new_tensor(k.from_numpy(array), k)
-
-
-def write(t: Tensor, value: Any, key: Key | None = None) -> None:
-    """Store `value`, a Tensor or a number, at `t[key]`; key None: in all of t."""
-    shape = raw(t).shape
-    root, recipe, base, steps = _history(t)
-    kind = _check_write(t, base, recipe, value, "setitem")
-    if kind == COMPLEX and not t.kernels.is_complex:
-        raise DtypeError(
-            f"a complex value does not fit into a {t.dtype} tensor",
-            f"setitem{describe([t, value])}",
-            "write its real part, or make the tensor complex",
-        )  # fmt: skip
-    last: Recipe = ()
-    if key is not None or not steps:
-        last = ((getitem, {"key": (Ellipsis,) if key is None else key}, shape),)
-    stored = raw(value) if isinstance(value, Tensor) else value
-    tracked = base.tracked or (isinstance(value, Tensor) and value.tracked)
-    tracked = tracked and bool(grad_mode.get()) and t.kernels.inexact
-    made = None
-    if tracked:
-        made = new_tensor(_Shaped(()), base.kernels)
-        start = _Shaped((steps + last)[0][2])
-        casts: list[Kernels | None] | None = None
-        if isinstance(value, Tensor):
-            casts = [base.kernels, value.kernels]
-        record(put, base.kernels, (base, value), (start, stored), casts, (made,),
-               {"recipe": steps + last})  # fmt: skip
-    if isinstance(value, Tensor) and value.kernels is not t.kernels:
-        stored = t.kernels.cast(stored)
-    try:
-        _store(root, recipe + last, stored)
-    except PolygradError:
-        raise
-    except root.kernels.backend.index_errors as error:
-        raise OutOfRangeError(
-            f"index out of range: {error}", f"setitem{describe([t, value])}", "check the key"
-        ) from error
-    except ValueError as error:
-        raise ShapeError(
-            f"the value does not fit: {error}", f"setitem{describe([t, value])}",
-            "the value's shape must broadcast to the indexed shape",
-        ) from error  # fmt: skip
-    if made is not None:
-        rebind(base, made.node)
-
-
-def _store(root: Tensor, recipe: Recipe, stored: Any) -> None:
-    """The value's half of a write: in place when nobody can see it, else into a copy."""
-    _invalidate(root)
-    if root.kernels.backend.unshared(root) and fill(root.kernels, root.array, recipe, stored):
-        return
-    root.array = root.kernels.put(root.array, stored, recipe=recipe)
-
-
-def rebind(base: Tensor, node: Any) -> None:
-    """The base, and so every view of it, now has this history."""
-    moved = _retained(base)
-    base.node, base.tracked = node, True
-    if moved:
-        base.retain_grad()
-
-
-def _retained(t: Tensor) -> bool:
-    """Whether the gradient of this non-leaf was asked for; the hook is taken off its old node."""
-    node = t.grad_fn
-    if node is None or not node.hooks:
-        return False
-    for hook in tuple(node.hooks):
-        if isinstance(hook.function, RetainGrad) and hook.function.target() is t:
-            hook.remove()
-            return True
-    return False
-
-
-class RetainGrad:
-    """The hook behind `retain_grad`: it knows its tensor weakly, and follows it when rebound."""
-
-    def __init__(self, t: Tensor) -> None:
-        self.target = weakref.ref(t)
-
-    def __call__(self, g: Tensor) -> None:
-        """Keep the gradient; those of several backward passes add up."""
-        t = self.target()
-        if t is not None:
-            t.gradient = g if t.gradient is None else t.gradient + g
-
-
-def assign(t: Tensor, value: Tensor) -> None:
-    """t becomes `value`, of its own shape and dtype, with the value's history; its views follow."""
-    if type(t.alias) is View:
-        write(t, value)
-        return
-    _invalidate(t)
-    t.array = value.array
-    if value.tracked:
-        rebind(t, value.node if value.node is not None else _through(value))
-    elif grad_mode.get():
-        t.node, t.tracked = None, t.tracked and t.node is None
-
-
-def _through(leaf: Tensor) -> Any:
-    """A node that leads to a leaf."""
-    out = new_tensor(leaf.array, leaf.kernels)
-    record(_identity, leaf.kernels, (leaf,), (leaf.array,), None, (out,), {})
-    return out.node
-
-
-def inplace(t: Tensor, p: Primitive, native: Callable[[Any, Any], Any], other: Any) -> Tensor:
-    """`t = p(t, other)`, t keeping its identity, shape and dtype: what `t += other` means.
-
-    Raises
-    ------
-    InPlaceError, DtypeError, ShapeError
-        Before anything has changed.
-    """
-    other = operand(other, f"in-place {p.name}")
-    k = t.kernels
-    shape = raw(t).shape
-    root, recipe, base, _ = _history(t)
-    where = f"in-place {p.name}{describe([t, other])}"
-    kind = _check_write(t, base, recipe, other, f"in-place {p.name}")
-    if kind > k.kind or (p.floating and not k.inexact):
-        raise DtypeError(
-            f"the result does not fit into a {t.dtype} tensor", where,
-            f"write t = {p.name}(t, other), or convert t first",
-        )  # fmt: skip
-    if isinstance(other, Tensor) and not _fits(other.shape, shape):
-        raise ShapeError(
-            f"shapes {shape} and {other.shape} broadcast to another shape than the target's", where,
-            "an in-place operation cannot change a shape",
-        )  # fmt: skip
-    simple = not isinstance(other, Tensor) or other.kernels is k
-    if simple and not (grad_mode.get() and (t.tracked or getattr(other, "tracked", False))):
-        b = raw(other) if isinstance(other, Tensor) else other
-        _invalidate(root)
-        if k.backend.unshared(root):
-            target = _target(root.kernels, root.array, recipe)
-            if target is not None:
-                native(target, b)
-                return t
-    value = p.call(t, other)
-    assign(t, value if value.kernels is k else astype.call(value, dtype=k.dtype))
-    return t
-
-
-def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Whether `shape` broadcasts to `target` without growing it."""
-    lead = len(target) - len(shape)
-    return lead >= 0 and all(n in (1, m) for n, m in zip(shape, target[lead:], strict=True))
-
-
 # ---- memory: libraries with true views, once the array is known to be unshared ----------------
-def _target(F: Any, array: Any, recipe: Recipe) -> Any:
+def target(F: Any, array: Any, recipe: Recipe) -> Any:
     """The memory that a write to the view means; None where a step made a copy of it."""
     out = array
     for p, keywords, _ in recipe:
@@ -387,7 +160,7 @@ def fill(F: Any, array: Any, recipe: Recipe, value: Any) -> bool:
     """Write `value` into `array` along a recipe; False where that cannot be done in place."""
     p, keywords, _ = recipe[-1]
     by_key = p is getitem
-    out = _target(F, array, recipe[:-1] if by_key else recipe)
+    out = target(F, array, recipe[:-1] if by_key else recipe)
     if out is None:
         return False
     out[keywords["key"] if by_key else Ellipsis] = value
@@ -494,7 +267,7 @@ astype = Primitive(
     "astype", ("x",), {"x": lambda g: g}, keywords={"dtype": None},
     forward=lambda F, x, dtype: F.backend.astype(x, dtype),
 )  # fmt: skip
-_identity = Primitive("identity", ("x",), {"x": lambda g: g}, forward=lambda x: x)
+identity = Primitive("identity", ("x",), {"x": lambda g: g}, forward=lambda x: x)
 
 
 def _pull(F: Any, g: Any, recipe: Recipe) -> Any:
@@ -573,79 +346,6 @@ put = Primitive(
 
 
 # ---- what users call -------------------------------------------------------------------------
-def read_key(key: Any, t: Tensor) -> Key:
-    """A normal key: Tensors become arrays, lists and host arrays are copied to the device.
-
-    A basic key ends in Ellipsis, so that libraries give a 0-d view, never a scalar copy.
-
-    Raises
-    ------
-    OutOfRangeError
-        An entry is neither integer nor boolean.
-    """
-    entries = key if type(key) is tuple else (key,)
-    backend = t.kernels.backend
-    out: list[Any] = []
-    basic, dots = True, False
-    for k in entries:
-        entry: Any = k
-        if type(k) is int or k is None:
-            pass
-        elif type(k) is slice:
-            entry = slice(
-                *(None if i is None else i.__index__() for i in (k.start, k.stop, k.step))
-            )
-        elif k is Ellipsis:
-            dots = True
-        elif isinstance(k, Tensor) and k.ndim == 0 and k.kernels.kind == INTEGER:
-            entry = int(k)
-        elif isinstance(k, (Tensor, bool, list, np.ndarray, np.bool_, *backend.array_types)):
-            entry = _key_array(k, t)
-            basic = False
-        elif hasattr(k, "__index__"):
-            entry = k.__index__()
-        else:
-            raise OutOfRangeError(
-                f"{type(k).__name__} is no index", f"indexing a tensor of shape {t.shape}",
-                "use integers, slices, None, Ellipsis, integer or boolean tensors",
-            )  # fmt: skip
-        out.append(entry)
-    if basic and not dots:
-        out.append(Ellipsis)
-    return tuple(out)
-
-
-def _key_array(k: Any, t: Tensor) -> Any:
-    """An index array on the device of `t` that nobody else can change."""
-    backend = t.kernels.backend
-    if isinstance(k, Tensor):
-        if k.kernels.backend is not backend or k.device != t.device:
-            raise DeviceMismatchError(
-                f"an index tensor on {k.device}", f"indexing a tensor on {t.device}",
-                f'move it: index.to("{t.device}")',
-            )  # fmt: skip
-        kind, array = k.kernels.kind, raw(k)
-    elif isinstance(k, (list, bool, np.ndarray, np.bool_)):
-        host = np.array(k)
-        if not host.size and host.dtype.kind == "f":
-            host = host.astype(np.int64)
-        kind = {"b": BOOL, "i": INTEGER, "u": INTEGER}.get(host.dtype.kind, REAL)
-        array = None
-        if kind == INTEGER:
-            array = upload(backend, host, t.device)
-        elif kind == BOOL:
-            array = backend.from_numpy(host, t.device)
-    else:
-        found = backend.kernels_of(k)
-        kind, array = found.kind, backend.copy(k)
-    if kind > INTEGER:
-        raise OutOfRangeError(
-            "an index array must be integer or boolean", f"indexing a tensor of shape {t.shape}",
-            "convert it with .to(pg.int64), or compare it to make a mask",
-        )  # fmt: skip
-    return array
-
-
 def getitem_tensor(t: Tensor, key: Any) -> Tensor:
     """`t[key]`: a view for basic keys, a copy for index arrays and masks."""
     read = read_key(key, t)

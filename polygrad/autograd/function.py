@@ -16,7 +16,8 @@ from polygrad.engine import wrap
 from polygrad.errors import GradientError, InvalidTypeError
 from polygrad.tape import Edge, Node, Port
 from polygrad.tensor import Tensor, new_tensor, raw
-from polygrad.views import detach, rebind
+from polygrad.views import detach
+from polygrad.writes import rebind
 
 __all__ = ["Context", "Function"]
 

@@ -15,7 +15,7 @@ from polygrad import random
 from polygrad.config import no_grad
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.tensor import Tensor, new_tensor
-from polygrad.views import write
+from polygrad.writes import write
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_",

@@ -10,7 +10,7 @@ from polygrad.errors import InvalidTypeError, PolygradError
 from polygrad.nn.parameter import Parameter
 from polygrad.ops.creation import tensor, to_place
 from polygrad.tensor import Tensor, new_tensor, raw
-from polygrad.views import assign
+from polygrad.writes import assign
 
 if TYPE_CHECKING:
     from polygrad.nn.module import Module

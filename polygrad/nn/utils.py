@@ -14,7 +14,7 @@ from polygrad.ops.creation import tensor
 from polygrad.ops.manipulation import reshape
 from polygrad.ops.rearrangement import concat
 from polygrad.tensor import Tensor, new_tensor, raw
-from polygrad.views import assign
+from polygrad.writes import assign
 
 __all__ = [
     "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
