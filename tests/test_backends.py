@@ -651,7 +651,7 @@ print(len(results), max(results) < 1e-5)
 
 @needs("sycl:cpu:0")
 def test_dpnp_from_many_threads():
-    """Without the lock most runs hang, with Python's GIL held: so it is another process that may."""
+    """Without the lock most runs hang, holding the GIL: so it is another process that may."""
     run = subprocess.run(
         [sys.executable, "-c", THREADS], timeout=300, check=True, capture_output=True, text=True
     )
