@@ -54,6 +54,8 @@ def test_first_and_second_derivatives_against_differences(name):
             )
 
 
+# One device for each library that treats arrays in its own way; parity runs on all of them.
+@pytest.mark.parametrize("device", ["cpu", "frozen:0", "strict:cpu", "sycl:cpu:0"], indirect=True)
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_raw_mode_equals_tensor_mode(name, device):
     for kind in set(OPERATIONS[name].kinds) & set("fc"):

@@ -3,8 +3,16 @@
 import gc
 import time
 
+import pytest
+
 import polygrad as pg
+from polygrad.errors import UnsupportedOperationError
 from tests.cases.helpers import A, raises, same
+
+# 2026-11-29: the loader has no worker processes yet; until then it says so.
+WORKERS = pytest.mark.xfail(
+    raises=UnsupportedOperationError, reason="2026-11-29: worker processes come with the data issue"
+)
 
 
 class _Squares:
@@ -84,6 +92,7 @@ def _no_children(limit=15):
     return not multiprocessing.active_children()
 
 
+@WORKERS
 def test_072_worker_exception_reaches_caller():
     """Source: pytorch/pytorch#30147, pytorch/pytorch#44820, microsoft/infinibatch#17
     Kind: data
@@ -124,6 +133,7 @@ def test_072_worker_exception_reaches_caller():
     assert _no_children()
 
 
+@WORKERS
 def test_074_loader_order_and_length():
     """Source: meta-pytorch/data#1440, pytorch/pytorch#20749
     Kind: data
@@ -173,6 +183,7 @@ def test_075_unshuffled_loader_leaves_rng_alone():
     same(draw(), want)
 
 
+@WORKERS
 def test_077_iterable_dataset_shards():
     """Source: pytorch/pytorch#30599, espnet/espnet#2081, huggingface/finetrainers#394
     Kind: data
