@@ -119,10 +119,8 @@ def hermitian(F: Any, x: Any) -> Any:
 
 def phases(F: Any, v: Any) -> Any:
     """The phase of each column's pivot, of shape (..., 1, n): see Note [Phases]."""
-    pivot = F.xp.sum(F.where(F.pivots(v), v, 0), axis=-2, keepdims=True)
-    size = F.xp.abs(pivot)
-    nothing = size == 0
-    return F.where(nothing, 1, pivot) / F.where(nothing, 1, size)
+    pivot = F.xp.sum(v * F.of(v).cast(F.pivots(v)), axis=-2, keepdims=True)
+    return pivot / F.xp.abs(pivot)
 
 
 # ---- the primitives -----------------------------------------------------------------------------

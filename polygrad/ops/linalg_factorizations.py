@@ -110,8 +110,7 @@ def _qr_forward(F: Any, x: Any, mode: str = "reduced") -> Any:
     q, r = library(F).qr(x, mode=mode)
     k = min(x.shape[-2:])
     d = F.coerce(library(F).diagonal(r))
-    zero = d == 0
-    turn = F.where(zero, 1, d) / F.where(zero, 1, F.xp.abs(d))
+    turn = F.xp.sign(d) + F.of(d).cast(d == 0)
     qs = [q[..., :k] * turn[..., None, :]]
     rs = [r[..., :k, :] * F.conj(turn)[..., :, None]]
     if q.shape[-1] > k:

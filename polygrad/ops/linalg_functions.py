@@ -14,6 +14,7 @@ from polygrad.families import Chapter
 from polygrad.ops._library import library
 from polygrad.ops._matrices import Factorization, column, matrices, single, square
 from polygrad.primitive import CONSTANT, Primitive
+from polygrad.registry import default_integer
 from polygrad.tensor import Tensor
 
 _table = Chapter("linear algebra", space="linalg")
@@ -140,8 +141,9 @@ def _lu_forward(F: Any, x: Any) -> Any:
     one = F.xp.eye(m, dtype=x.dtype, device=F.native_device)
     # [X 1], of which every row is exchanged; the factors of L take the place of what becomes 0.
     x = F.xp.concat([x, F.xp.broadcast_to(one, (*x.shape[:-2], m, m))], axis=-1)
-    rows = F.xp.reshape(F.xp.arange(m, device=F.native_device), (m, 1))
-    columns = F.xp.reshape(F.xp.arange(n + m, device=F.native_device), (1, n + m))
+    whole = F.with_dtype(default_integer(F.device))
+    places = F.xp.arange(n + m, dtype=whole.native_dtype, device=F.native_device)
+    rows, columns = F.xp.reshape(places[:m], (m, 1)), F.xp.reshape(places, (1, n + m))
     for j in range(k):
         x = _pivoted(F, x, rows, j)
         pivot = x[..., j : j + 1, j : j + 1]

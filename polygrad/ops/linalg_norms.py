@@ -6,11 +6,13 @@ Where a norm is 0 its gradient is 0, of every order.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
+from polygrad import dtypes
 from polygrad.calls import describe
 from polygrad.config import default_dtype
 from polygrad.errors import InvalidArgumentError
@@ -53,12 +55,40 @@ def _scale(F: Any, size: Any, axis: Any, ord: float) -> Any:
     return here.full((), 2.0) ** F.where(exponent > -lowest, -lowest, exponent)
 
 
+@functools.cache
+def _least(dtype: dtypes.Dtype) -> float:
+    """A sum of squares above it has lost nothing that counts."""
+    info = np.finfo(dtype)
+    return float(info.smallest_normal / info.eps)
+
+
+def _plain_2_norm(F: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """The root of the sum of squares, or None if one may have overflowed, or vanished.
+
+    To know that, the host must wait: only for libraries that do not run ahead of it anyway.
+    """
+    if F.backend.capabilities.asynchronous:
+        return None
+    with F.backend.quiet():
+        if F.of(x).is_complex:
+            re, im = F.xp.real(x), F.xp.imag(x)
+            squares = re * re + im * im
+        else:
+            squares = x * x
+        total = F.of(squares).coerce(F.of(squares).sum(squares, axis=axis, keepdims=keepdims))
+    usable = (total > _least(F.of(total).dtype)) & (total < _INF)
+    return F.xp.sqrt(total) if F.all(usable) else None
+
+
 def _norm_forward(
     F: Any, x: Any, ord: float = 2, axis: tuple[int, ...] = (), keepdims: bool = False
 ) -> Any:
-    size = F.xp.abs(x)
     if 0 in x.shape:
+        size = F.xp.abs(x)
         return F.xp.sum(size, axis=axis, dtype=size.dtype, keepdims=keepdims)
+    if ord == 2 and (out := _plain_2_norm(F, x, axis, keepdims)) is not None:
+        return out
+    size = F.xp.abs(x)
     scale = _scale(F, size, axis, ord)
     ratio = size / scale
     if ord == 2:
