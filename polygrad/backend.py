@@ -435,8 +435,12 @@ def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
     """
     code = getattr(function, "__code__", None)
     if code is not None and not hasattr(function, "__signature__"):
-        names: tuple[str, ...] = code.co_varnames
-        return names[: code.co_argcount + code.co_kwonlyargcount]
+        names: tuple[str, ...] = code.co_varnames  # positional, keyword-only, *, **, then locals
+        first = code.co_argcount
+        last = first + code.co_kwonlyargcount
+        star = last + bool(code.co_flags & inspect.CO_VARARGS)
+        end = star + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+        return names[:first] + names[last:star] + names[first:last] + names[star:end]
     try:
         return tuple(inspect.signature(function).parameters)
     except (TypeError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 import polygrad as pg
 from polygrad import dtypes
+from polygrad.backend import bind, parameter_names
 from polygrad.device import Device
 from polygrad.registry import find_device, find_kernels, load
 from tests.devices import DEVICES, present
@@ -208,6 +210,29 @@ def test_a_registered_kernel_is_taken_at_once(place):
         del backend.table.entries[key]
         k.forget("exp")
     np.testing.assert_array_equal(backend.to_numpy(k.coerce(k.exp(x))), [1, 1])
+
+
+def test_a_kernel_gets_the_kernels_that_it_asks_for():
+    k = find_kernels("cpu", "float32")
+
+    def locals_do_not_count(x):
+        for F in (x,):
+            x = F
+        return x
+
+    for function, want in (
+        (lambda x: ("x", x), ("x", 1)),
+        (lambda F, x: (F, x), (k, 1)),
+        (lambda F, *inputs: (F, *inputs), (k, 1)),
+        (lambda F, **keywords: (F, keywords), None),
+        (lambda F: lambda x: (F, x, "made"), (k, 1, "made")),
+        (locals_do_not_count, 1),
+    ):
+        bound = bind(function, k)
+        assert (bound(y=2) == (k, {"y": 2})) if want is None else (bound(1) == want)
+    assert bind(np.add, k) is np.add
+    for function in (lambda a, *b, c, **d: a, lambda *a: a, lambda a, b=1: a, locals_do_not_count):
+        assert parameter_names(function) == tuple(inspect.signature(function).parameters)
 
 
 def test_numbers_become_the_operands_that_a_backend_wants(place):
