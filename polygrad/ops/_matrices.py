@@ -19,7 +19,6 @@ inf or NaN: there is no gradient.
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -97,7 +96,6 @@ def single(forward: Callable[..., Any]) -> Callable[..., Any]:
             return tuple(_narrow(here, wide, a) for a in made)
         return _narrow(here, wide, made)
 
-    inner.__signature__ = inspect.signature(forward)  # type: ignore[attr-defined]
     return inner
 
 

@@ -128,7 +128,7 @@ def expm(x: Any, /) -> Tensor:
 def _pivoted(F: Any, x: Any, rows: Any, j: int) -> Any:
     """X with row j and the row of the largest element of column j below it exchanged."""
     size = F.where(rows < j, -1, F.xp.abs(x[..., j : j + 1]))
-    best = F.xp.argmax(size, axis=-2, keepdims=True)
+    best = F.of(size).argmax(size, axis=-2, keepdims=True)
     found = F.xp.sum(F.where(rows == best, x, 0), axis=-2, keepdims=True)
     here = x[..., j : j + 1, :]
     return F.where(rows == j, found, F.where(rows == best, here, x))
