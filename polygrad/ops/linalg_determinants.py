@@ -46,9 +46,8 @@ def _cofactor_forward(F: Any, x: Any) -> Any:
 def _cofactor_rule(g: Any, F: Any, x: Any) -> Any:
     """conj(det(U V^H)) U (diag(E diag(M)) - E * M^T) V^H, M = U^T G conj(V): Note [Cofactors]."""
     u, s, vh = F.svd(x, full_matrices=False)
-    mask = F.on_diagonal(x)
-    pairs = others(F, F.where(mask, 1, across(F, s)))  # all singular values but i and j
-    pairs = F.where(mask, 0, pairs)
+    # All singular values but i and j; what stands on the diagonal cancels below.
+    pairs = others(F, F.where(F.on_diagonal(x), 1, across(F, s)))
     m = F.matmul(F.matmul(F.matrix_transpose(u), g), F.matrix_transpose(vh))
     along = F.sum(pairs * across(F, F.diagonal(m, offset=0)), axis=(-1,), keepdims=False)
     inner = F.diagonal_adjoint(along, offset=0, shape=x.shape[-2:]) - pairs * F.matrix_transpose(m)
