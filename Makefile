@@ -23,8 +23,10 @@ endif
 export SYCL_CACHE_PERSISTENT := 1
 export SYCL_CACHE_DIR := $(CURDIR)/.cache/sycl
 
-# Tests run in several processes: one BLAS thread each. JAX is there for its numerics, on the CPU.
-test_env := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 JAX_PLATFORMS=cpu
+# Tests run in several processes: one BLAS thread each. JAX is there for its numerics, on the CPU, and
+# each of its operations runs a few times only: it need not compile them well.
+test_env := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 JAX_PLATFORMS=cpu \
+            XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
 .PHONY: help
 help: ## Show this list

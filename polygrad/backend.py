@@ -45,6 +45,8 @@ class Capabilities:
         An index out of range raises, without help.
     data_dependent_shapes
         `nonzero`, `unique_*` and masks work.
+    compiles
+        Each new shape of an operation is compiled first: tests make do with fewer shapes.
     asynchronous
         Calls may return before the device has finished.
     deterministic_scatter
@@ -58,6 +60,7 @@ class Capabilities:
     sparse_keys: bool = True
     checks_indices: bool = True
     data_dependent_shapes: bool = True
+    compiles: bool = False
     asynchronous: bool = False
     deterministic_scatter: bool = True
     subnormals: bool = True

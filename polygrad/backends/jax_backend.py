@@ -28,6 +28,7 @@ class JaxBackend(Backend):
     name = "jax"
     device_kinds = ("jax",)
     capabilities = Capabilities(
+        compiles=True,
         writeable=False,
         sparse_keys=False,
         checks_indices=False,
