@@ -8,7 +8,6 @@ namespaces, generated tests, documentation and conformance rows are made from th
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -225,7 +224,7 @@ class Chapter:
         """Enter a function with its own signature and docstring in the registry."""
 
         def enter(function: Function) -> Function:
-            summary = (inspect.getdoc(function) or "").partition("\n")[0]
+            summary = (function.__doc__ or "").strip().partition("\n")[0]
             self.add(
                 Operation(
                     function.__name__, function, self.name, summary, samples=samples,
