@@ -43,6 +43,7 @@ def layers(dtype):
     for a in (x, x[0], f(2, 4, 3)):
         yield "linear", (a, weight, bias), {}
         yield "linear", (a, weight, None), {}
+    yield "keep", (x, x.real > 0), {}
     few, many = np.array([2, 0, -7, 1]), np.array([[0, 2], [1, 1], [2, 1], [-7, 0]])
     for target, a, ignored in (
         (few, logs, -7), (few[:2], logs[:2], -7), (few[:2], logs[:2], 0), (few[:0], logs[:0], -7),

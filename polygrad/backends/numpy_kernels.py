@@ -261,6 +261,7 @@ def _cross_entropy_slope(F: Any, x: Array, target: Array, logs: Array, ignore_in
 
 
 KERNELS: dict[str, Kernel] = {
+    "keep": np.multiply,
     "sum": _sum,
     "prod": _in_kind(np.multiply),
     "max": _max,

@@ -92,6 +92,10 @@ strong_divide = Primitive(
     },
     forward=_strong_divide, floating=True, weak=True, elementwise=True,
 )  # fmt: skip
+keep = Primitive(  # x where the mask is true, 0 elsewhere (NaN where x is infinite)
+    "keep", ("x", "mask"), {"x": lambda g, F, mask: F.keep(g, mask)}, promotes=("x",),
+    forward=lambda F, x, mask: x * F.backend.astype(mask, F.of(x).dtype),
+)  # fmt: skip
 indicator = Primitive(  # 1 where x is true, 0 elsewhere, in the dtype of y
     "indicator", ("x", "y"), {"x": CONSTANT, "y": CONSTANT},
     forward=lambda F, x, y: F.of(y).cast(x), promotes=(),

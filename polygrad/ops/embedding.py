@@ -8,7 +8,7 @@ import numpy as np
 
 from polygrad.calls import describe
 from polygrad.config import no_grad
-from polygrad.dtypes import INTEGER, int64
+from polygrad.dtypes import INTEGER
 from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor
@@ -21,6 +21,7 @@ from polygrad.ops.manipulation import expand_dims
 from polygrad.ops.searching import where
 from polygrad.ops.similarity import norm
 from polygrad.primitive import CONSTANT, Primitive
+from polygrad.registry import default_integer
 from polygrad.tensor import Tensor, new_tensor, raw
 
 _table = Chapter("embedding", "nn.functional")
@@ -152,7 +153,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     Returns
     -------
     Tensor
-        int64.
+        int64 (int32 on a device without it).
 
     Raises
     ------
@@ -182,4 +183,5 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
             f"one_hot{describe([indices])}", "they must be from 0 to num_classes - 1",
         )  # fmt: skip
     classes = arange(num_classes, dtype=indices.dtype, device=indices.device)
-    return to_place(equal(expand_dims(indices, axis=-1), classes), int64)
+    hot = equal(expand_dims(indices, axis=-1), classes)
+    return to_place(hot, default_integer(indices.device))
