@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from polygrad.config import GradMode
 from polygrad.dtypes import INTEGER, REAL
 from polygrad.errors import (
     DeviceMismatchError,
@@ -374,16 +373,10 @@ class Tensor:
                 f"this tensor was made by {self.grad_fn!r}",
                 "use t.detach() for a tensor without history",
             )
-        if self.alias is not None:
-            self.alias_root_changes()
+        if self.alias is not None and type(self.alias) is not set:  # it is a view
+            self.alias.own_history()
         self.tracked = bool(requires_grad)
         return self
-
-    def alias_root_changes(self) -> None:
-        """From here on a view has a history of its own."""
-        own = getattr(self.alias, "own_history", None)
-        if own is not None:
-            own()
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Hook:
         """Call `hook` with the gradient of this tensor whenever it is computed.
@@ -466,8 +459,3 @@ def _rebuild(cls: type[Tensor], array: Any, device: str, tracked: bool) -> Tenso
     t = new_tensor(kernels.backend.from_numpy(array, kernels.device), kernels, cls=cls)
     t.tracked = tracked
     return t
-
-
-def in_mode(enabled: bool) -> GradMode:
-    """The grad mode as a context manager, for code that decides at run time."""
-    return GradMode(enabled)

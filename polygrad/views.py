@@ -88,7 +88,7 @@ class View:
                 grad_mode.reset(token)
         return t.array
 
-    def ownhistory(self) -> None:
+    def own_history(self) -> None:
         """From here on the view differentiates through its own history, not the base's."""
         if self.base is not None:
             self.base, self.skip = None, len(self.recipe)

@@ -248,3 +248,15 @@ def test_zero_fill_copy_write_in_place_and_return_the_tensor():
     np.testing.assert_array_equal(x.zero_().numpy(), [0, 0])
     with pytest.raises(InPlaceError, match="leaf"):
         pg.tensor([1.0], requires_grad=True).zero_()
+
+
+def test_a_view_that_requires_grad_has_a_history_of_its_own():
+    y = pg.tensor([1.0, 2.0, 3.0])
+    v = y[1:].requires_grad_()
+    with pg.no_grad():
+        y[1] = 5.0
+    assert v.requires_grad
+    assert v.is_leaf
+    pg.sum(v * v).backward()
+    np.testing.assert_array_equal(v.grad.numpy(), [10, 6])
+    assert not y.requires_grad
