@@ -6,6 +6,7 @@ usual operands; whatever is rare comes here.
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from polygrad.errors import (
     PolygradError,
     ShapeError,
 )
+from polygrad.indexing import broadcasts
 from polygrad.registry import default_device, kernels_for, require_backend
 from polygrad.tape import Node, Port
 from polygrad.tensor import Tensor, new_tensor, raw
@@ -248,7 +250,7 @@ def explain(p: Primitive, operands: Sequence[Any], error: Exception) -> Exceptio
             f"out of memory on {tensors[0].device}: {error}", where,
             "free tensors, use smaller batches, or pg.autograd.checkpoint",
         )  # fmt: skip
-    if p.elementwise and not _broadcast([t.shape for t in tensors]):
+    if p.elementwise and not all(broadcasts(a.shape, b.shape) for a, b in combinations(tensors, 2)):
         return ShapeError(
             "the shapes do not broadcast: " + " and ".join(str(t.shape) for t in tensors), where,
             "aligned from the right, lengths must be equal or 1",
@@ -267,11 +269,3 @@ def explain(p: Primitive, operands: Sequence[Any], error: Exception) -> Exceptio
         return InvalidTypeError(f"{p.name} refused its arguments: {error}", where, advice)
     error.add_note(f"in {where}")
     return error
-
-
-def _broadcast(shapes: list[tuple[int, ...]]) -> bool:
-    try:
-        np.broadcast_shapes(*shapes)
-    except ValueError:
-        return False
-    return True

@@ -22,22 +22,26 @@ from polygrad.errors import GradientError
 from polygrad.tape import IDENTITY, Edge, Node, Packed, Port
 from polygrad.tensor import Tensor, new_tensor, raw
 
-__all__ = ["accumulate", "fit", "run", "wrap"]
+__all__ = ["accumulate", "fit", "run", "unbroadcast", "wrap"]
 
 _seq = operator.attrgetter("seq")
+
+
+def unbroadcast(F: Any, g: Any, shape: tuple[int, ...]) -> Any:
+    """The adjoint of broadcasting `shape` to the shape of g: sums over added and stretched axes."""
+    lead = g.ndim - len(shape)
+    axes = tuple(range(lead)) + tuple(
+        i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1
+    )
+    if axes:
+        g = F.sum(g, axis=axes, keepdims=False)
+    return F.reshape(g, shape=shape) if g.shape != shape else g
 
 
 def fit(F: Any, g: Any, shape: tuple[int, ...], kernels: Kernels) -> Any:
     """Make a cotangent fit its operand: the adjoint of broadcasting and casting, in one place."""
     if g.shape != shape:
-        lead = g.ndim - len(shape)
-        axes = tuple(range(lead)) + tuple(
-            i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1
-        )
-        if axes:
-            g = F.sum(g, axis=axes, keepdims=False)
-        if g.shape != shape:
-            g = F.reshape(g, shape=shape)
+        g = unbroadcast(F, g, shape)
     if isinstance(g, Tensor):
         if g.kernels is not kernels:
             if g.kernels.is_complex and not kernels.is_complex:

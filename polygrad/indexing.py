@@ -22,6 +22,7 @@ Key = tuple[Any, ...]
 
 __all__ = [
     "Key",
+    "broadcasts",
     "fitted",
     "gather",
     "is_basic",
@@ -94,6 +95,11 @@ def shape_tuple(shape: Any, where: str) -> tuple[int, ...]:
             f"lengths of axes are not negative: {found}", f"{where}, argument shape"
         )
     return found
+
+
+def broadcasts(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether two shapes broadcast; several do if all pairs of them do."""
+    return all(n == m or 1 in (n, m) for n, m in zip(reversed(a), reversed(b), strict=False))
 
 
 def size_of(shape: tuple[int, ...]) -> int:

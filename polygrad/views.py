@@ -26,6 +26,7 @@ import numpy as np
 
 from polygrad.calls import record
 from polygrad.config import grad_mode
+from polygrad.engine import unbroadcast
 from polygrad.errors import ShapeError
 from polygrad.indexing import Key, is_basic
 from polygrad.keys import read_key
@@ -211,14 +212,6 @@ def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(inverse)
 
 
-def _sum_to(F: Any, g: Any, shape: tuple[int, ...]) -> Any:
-    """Undo a broadcast: sum over the axes that were added or stretched."""
-    lead = len(g.shape) - len(shape)
-    stretched = (i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1)
-    axes = (*range(lead), *stretched)
-    return F.reshape(F.sum(g, axis=axes, keepdims=False), shape=shape) if axes else g
-
-
 def _complex(F: Any, real_part: Any, imag_part: Any) -> Any:
     return F.add(real_part, F.multiply(imag_part, 1j))
 
@@ -232,7 +225,7 @@ reshape = ViewPrimitive(
     forward=lambda F, x, shape: F.xp.reshape(x, shape), keywords={"shape": ()},
 )  # fmt: skip
 broadcast_to = ViewPrimitive(
-    "broadcast_to", lambda F, g, x_shape, shape: _sum_to(F, g, x_shape),
+    "broadcast_to", lambda F, g, x_shape, shape: unbroadcast(F, g, x_shape),
     forward=lambda F, x, shape: F.xp.broadcast_to(x, shape), overlaps=True, keywords={"shape": ()},
 )  # fmt: skip
 real = ViewPrimitive(

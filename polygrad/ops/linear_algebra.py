@@ -11,7 +11,7 @@ from typing import Any
 from polygrad.calls import describe
 from polygrad.errors import ShapeError
 from polygrad.families import Chapter
-from polygrad.indexing import size_of
+from polygrad.indexing import broadcasts, size_of
 from polygrad.ops._axes import as_tensor
 from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor, raw
@@ -109,16 +109,11 @@ def _check_matmul(x: Any, y: Any) -> None:
             f"the {'second last' if len(b) > 1 else 'only'} axis of y {inner}",
             f"matmul{describe([x, y])}", "transpose one with .mT, or check which axes are meant",
         )  # fmt: skip
-    if not _broadcast(a[:-2], b[:-2]):
+    if not broadcasts(a[:-2], b[:-2]):
         raise ShapeError(
             f"the stacks of matrices {a} and {b} do not broadcast", f"matmul{describe([x, y])}",
             "all axes but the last two must be equal or 1, aligned from the right",
         )  # fmt: skip
-
-
-def _broadcast(a: Shape, b: Shape) -> bool:
-    """Whether two shapes broadcast."""
-    return all(n == m or 1 in (n, m) for n, m in zip(reversed(a), reversed(b), strict=False))
 
 
 _matmul = Primitive(
