@@ -26,9 +26,9 @@ from polygrad.device import Device
 from polygrad.dtypes import STANDARD as _STANDARD
 from polygrad.dtypes import float16
 from polygrad.errors import GraphCutWarning, PolygradError
-from polygrad.families import operations_of as _operations_of
 from polygrad.namespace import CONSTANTS as _CONSTANTS
 from polygrad.namespace import namespace
+from polygrad.ops import functions_of as _functions_of
 from polygrad.registry import default_device as get_default_device
 from polygrad.registry import device, devices, set_default_device
 from polygrad.tensor import Tensor
@@ -45,14 +45,15 @@ _LAZY_NAMES = {
 
 globals().update({dtype.name: dtype for dtype in _STANDARD})
 globals().update(_CONSTANTS)
-globals().update({name: operation.function for name, operation in _operations_of().items()})
+_FUNCTIONS = _functions_of()
+globals().update(_FUNCTIONS)
 
 __all__ = [  # noqa: PLE0604  the registry's names are not literals
     "Device", "GraphCutWarning", "PolygradError", "Tensor", "device", "devices", "enable_grad",
     "float16", "get_default_device", "get_default_dtype", "is_grad_enabled", "namespace", "no_grad",
     "set_default_device", "set_default_dtype", "set_grad_enabled",
     *sorted(_LAZY_NAMES), *sorted(_LAZY), *(dtype.name for dtype in _STANDARD), *_CONSTANTS,
-    *_operations_of(),
+    *_FUNCTIONS,
 ]  # fmt: skip
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from polygrad.families import operations_of
+from polygrad.ops import functions_of
 
-globals().update({name: operation.function for name, operation in operations_of("fft").items()})
-__all__ = sorted(operations_of("fft"))  # noqa: PLE0605  the registry's names are not literals
+_FUNCTIONS = functions_of("fft")
+globals().update(_FUNCTIONS)
+__all__ = sorted(_FUNCTIONS)  # noqa: PLE0605  the registry's names are not literals
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 
 from polygrad import dtypes
 from polygrad.errors import InvalidArgumentError
-from polygrad.families import operations_of
+from polygrad.ops import functions_of
 from polygrad.registry import device as use_device
 from polygrad.registry import find_device
 
@@ -39,8 +39,8 @@ class Namespace(types.ModuleType):
             setattr(self, dtype.name, dtype)
         for name, value in CONSTANTS.items():
             setattr(self, name, value)
-        for name, operation in operations_of().items():
-            setattr(self, name, _bound(operation.function, device))
+        for name, function in functions_of().items():
+            setattr(self, name, _bound(function, device))
         for space in EXTENSIONS:
             setattr(self, space, _extension(self.__name__, space, device))
 
@@ -56,8 +56,8 @@ class Namespace(types.ModuleType):
 def _extension(name: str, space: str, device: str) -> types.ModuleType:
     """The functions of an extension, as part of the namespace `name`."""
     part = types.ModuleType(f"{name}.{space}", f"The {space} extension on {device}.")
-    for function, operation in operations_of(space).items():
-        setattr(part, function, _bound(operation.function, device))
+    for function, of_default_device in functions_of(space).items():
+        setattr(part, function, _bound(of_default_device, device))
     return part
 
 

@@ -17,6 +17,7 @@ from polygrad import nn, optim
 from polygrad.backend import KnownGap
 from polygrad.errors import UnsupportedOperationError
 from polygrad.families import OPERATIONS
+from polygrad.ops import load_all
 from polygrad.registry import find_backend, find_device
 from polygrad.tensor import Tensor
 from polygrad.testing import Sampler, assert_close, floating, samples_of, take_apart
@@ -25,7 +26,7 @@ __all__ = ["check_layer", "check_operation", "check_optimizer", "known_gap", "su
 
 REFERENCE = "cpu"
 DTYPES = {"f": "float32", "c": "complex64", "i": "int32", "b": "bool"}
-UNSAMPLED_CHAPTERS = {"creation", "data type"}
+UNSAMPLED_CHAPTERS = {"creation", "data_type"}
 
 OPTIMIZERS: dict[str, dict[str, Any]] = {
     "SGD": {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01, "nesterov": True},
@@ -38,6 +39,7 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
 
 def subjects() -> dict[str, list[str]]:
     """What is checked: names of operations, layers and optimisers, from their registries."""
+    load_all()
     operations = [name for name, o in OPERATIONS.items() if o.samples is not None or o.domain]
     layers = [
         name for name in nn.__all__

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from polygrad.families import operations_of
+from polygrad.ops import functions_of
 from polygrad.ops.elementwise import tanh
 from polygrad.ops.linear_algebra import linear
 from polygrad.tensor import Tensor
 
-_FUNCTIONS = {name: found.function for name, found in operations_of("nn.functional").items()}
+_FUNCTIONS = functions_of("nn.functional")
 globals().update(_FUNCTIONS)
 
 __all__ = ["linear", "tanh", *_FUNCTIONS]  # noqa: PLE0604  the registry's names are no literals
