@@ -318,10 +318,16 @@ def run(
         return [_capture(state, x, e) for x, e in zip(inputs or (), targets, strict=True)]
     for leaf, g in state.cot.items():
         if isinstance(leaf, Tensor):
-            _accumulate(state, leaf, g)
-    for leaf in state.zeros - state.cot.keys():
-        if isinstance(leaf, Tensor):
-            _accumulate(state, leaf, leaf.kernels.zeros(raw(leaf).shape))
+            k = leaf.kernels
+            fresh = leaf.gradient is None and leaf.hooks is None
+            if fresh and g.dtype is k.native_dtype and type(g) is k.array_type:
+                leaf.gradient = new_tensor(g, k)
+            else:
+                _accumulate(state, leaf, g)
+    if state.zeros:
+        for leaf in state.zeros - state.cot.keys():
+            if isinstance(leaf, Tensor):
+                _accumulate(state, leaf, leaf.kernels.zeros(raw(leaf).shape))
     return []
 
 

@@ -206,6 +206,11 @@ def backward_method(
     retain_graph, create_graph, inputs
         As in `polygrad.autograd.backward`.
     """
+    if gradient is inputs is None:  # the usual one, in which every call counts
+        run([self], [_cotangent(self, None, "backward", create_graph)],
+            retain_graph=create_graph if retain_graph is None else retain_graph,
+            create_graph=create_graph)  # fmt: skip
+        return
     backward(self, None if gradient is None else [gradient], retain_graph, create_graph, inputs)
 
 

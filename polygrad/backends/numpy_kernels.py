@@ -137,6 +137,16 @@ def _unpermute_along_axis(x: Array, order: Array, axis: int = -1) -> Array:
     return out
 
 
+def _index_range(x: Array) -> tuple[int, int]:
+    """Read as unsigned, negative integers are the largest: one pass for indices from 0 on."""
+    dtype = x.dtype
+    if dtype.kind == "i":
+        high = int(_max(x.view(f"u{dtype.itemsize}")))
+        if not high >> (8 * dtype.itemsize - 1):
+            return 0, high
+    return int(x.min()), int(x.max())
+
+
 # ---- products -----------------------------------------------------------------------------------
 SMALL = 1 << 12  # elements
 
@@ -236,33 +246,35 @@ def _linear(F: Any, x: Array, weight: Array, bias: Array | None) -> Array:
 
 
 def _cross_entropy(
-    F: Any, x: Array, target: Array, logs: Array, ignore_index: int, total: Any
+    F: Any, x: Array, target: Array, logs: Array, ignore_index: int | None, total: Any
 ) -> Array:
     """Of matrices: one element of each row is picked."""
     if logs.ndim != 2:
         return _forward("cross_entropy")(F, x, target, logs, ignore_index, total)
-    ignored = target == ignore_index
     rows = np.arange(target.size)
-    if ignored.any():
+    if ignore_index is None:
+        loss = -logs[rows, target]
+    else:
+        ignored = target == ignore_index
         loss = -logs[rows, np.where(ignored, 0, target)]
         loss[ignored] = 0
-    else:
-        loss = -logs[rows, target]
     return loss if total is None else _sum(loss) / total
 
 
-def _cross_entropy_slope(F: Any, x: Array, target: Array, logs: Array, ignore_index: int) -> Array:
+def _cross_entropy_slope(
+    F: Any, x: Array, target: Array, logs: Array, ignore_index: int | None
+) -> Array:
     """Of matrices: 1 less at one place of each row."""
     if logs.ndim != 2:
         return _forward("cross_entropy_slope")(F, x, target, logs, ignore_index)
-    ignored = target == ignore_index
     slope = np.exp(logs)
     rows = np.arange(target.size)
-    if ignored.any():
+    if ignore_index is None:
+        slope[rows, target] -= 1
+    else:
+        ignored = target == ignore_index
         slope[rows, np.where(ignored, 0, target)] -= 1
         slope[ignored] = 0
-    else:
-        slope[rows, target] -= 1
     return slope
 
 
@@ -291,6 +303,7 @@ KERNELS: dict[str, Kernel] = {
     "take_along_axis": _take_along_axis,
     "unpermute_along_axis": _unpermute_along_axis,
     "getitem_adjoint": _getitem_adjoint,
+    "index_range": _index_range,
     "matmul": _matmul,
     "clip": _clip,
     "strong_multiply": _strong_multiply,

@@ -34,24 +34,28 @@ _table = Chapter("cross_entropy", "nn.functional")
 
 
 # ---- raw arrays: classes along axis 1 -----------------------------------------------------------
-def _kept(F: Any, target: Any, ignore_index: int) -> tuple[Any, Any]:
-    """Which targets count, and the targets with 0 in place of the others."""
+def _kept(F: Any, target: Any, ignore_index: int | None) -> tuple[Any, Any]:
+    """Which targets count (None: all), and the targets with 0 in place of the others."""
+    if ignore_index is None:
+        return None, target
     keep = target != ignore_index
     return keep, F.xp.where(keep, target, F.of(target).zeros(()))
 
 
 def _cross_entropy(
-    F: Any, x: Any, target: Any, logs: Any, ignore_index: int, total: Any
+    F: Any, x: Any, target: Any, logs: Any, ignore_index: int | None, total: Any
 ) -> Any:
     """Minus the logs of the targets' classes; their sum over `total`, if there is one."""
     del x
     keep, safe = _kept(F, target, ignore_index)
     picked = F.take_along_axis(logs, F.expand_dims(safe, axis=1), axis=1)
-    loss = F.xp.where(keep, -F.squeeze(picked, axis=1), F.zeros(()))
+    loss = -F.squeeze(picked, axis=1)
+    if keep is not None:
+        loss = F.xp.where(keep, loss, F.zeros(()))
     return loss if total is None else F.coerce(F.sum(loss)) / total
 
 
-def _slope(F: Any, x: Any, target: Any, logs: Any, ignore_index: int) -> Any:
+def _slope(F: Any, x: Any, target: Any, logs: Any, ignore_index: int | None) -> Any:
     """softmax - one-hot, 0 where the target is ignored."""
     del x
     classes = F.of(target).from_numpy(range(logs.shape[1]))
@@ -59,7 +63,9 @@ def _slope(F: Any, x: Any, target: Any, logs: Any, ignore_index: int) -> Any:
     target = F.expand_dims(target, axis=1)
     soft = F.xp.exp(logs)
     slope = F.xp.where(target == classes, soft - 1, soft)
-    return F.xp.where(target == ignore_index, F.zeros(()), slope)
+    return slope if ignore_index is None else (
+        F.xp.where(target == ignore_index, F.zeros(()), slope)
+    )  # fmt: skip
 
 
 def _share(F: Any, g: Any, total: Any) -> Any:
@@ -67,9 +73,11 @@ def _share(F: Any, g: Any, total: Any) -> Any:
     return F.expand_dims(g, axis=1) if total is None else g / total
 
 
-def _slope_x(g: Any, F: Any, x: Any, target: Any, ignore_index: int) -> Any:
+def _slope_x(g: Any, F: Any, x: Any, target: Any, ignore_index: int | None) -> Any:
     soft = F.softmax(x, axis=1)
     slope = soft * (g - F.sum(soft * g, axis=1, keepdims=True))
+    if ignore_index is None:
+        return slope
     return F.where(F.expand_dims(target, axis=1) == ignore_index, 0, slope)
 
 
@@ -78,11 +86,11 @@ _cross_entropy_primitive = Primitive(
     "cross_entropy", ("x", "target", "logs"),
     {"x": lambda g, F, x, target, logs, ignore_index, total: F.cross_entropy_slope(
         x, target, logs, ignore_index=ignore_index) * _share(F, g, total)},
-    forward=_cross_entropy, keywords={"ignore_index": -100, "total": None}, promotes=("x", "logs"),
+    forward=_cross_entropy, keywords={"ignore_index": None, "total": None}, promotes=("x", "logs"),
 )
 _slope_primitive = Primitive(
     "cross_entropy_slope", ("x", "target", "logs"), {"x": _slope_x},
-    forward=_slope, keywords={"ignore_index": -100}, promotes=("x", "logs"),
+    forward=_slope, keywords={"ignore_index": None}, promotes=("x", "logs"),
 )
 # fmt: on
 
@@ -120,7 +128,7 @@ def _check_classes(x: Tensor, t: Tensor, ignore_index: int, where_: str) -> int:
         return 0
     classes = x.shape[1]
     k, array = t.kernels, raw(t)
-    low, high = (int(f(array, axis=None, keepdims=False)) for f in (k.min, k.max))
+    low, high = k.index_range(array)
     if low >= 0 and high < classes and not 0 <= ignore_index < classes:
         return t.size
     host = t.kernels.backend.to_numpy(array)
@@ -178,7 +186,8 @@ def _plain(x: Tensor, t: Tensor, ignore_index: int, reduction: str, count: int) 
     k = x.kernels
     logs = new_tensor(k.coerce(k.log_softmax(raw(x), axis=1)), k)
     total = {"none": None, "mean": count or float("nan"), "sum": 1}[reduction]
-    return _cross_entropy_primitive.call(x, t, logs, ignore_index=ignore_index, total=total)  # type: ignore[no-any-return]
+    ignored = None if count == t.size else ignore_index
+    return _cross_entropy_primitive.call(x, t, logs, ignore_index=ignored, total=total)  # type: ignore[no-any-return]
 
 
 def _smoothed(

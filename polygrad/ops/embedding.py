@@ -28,7 +28,7 @@ _table = Chapter("embedding", "nn.functional")
 
 
 def _bounds(indices: Tensor, where_: str) -> tuple[int, int]:
-    """The least and the greatest index."""
+    """Numbers that enclose all indices; the upper one is the greatest."""
     if indices.kernels.kind != INTEGER:
         raise DtypeError(
             f"indices of dtype {indices.dtype}", f"{where_}{describe([indices])}",
@@ -36,8 +36,8 @@ def _bounds(indices: Tensor, where_: str) -> tuple[int, int]:
         )  # fmt: skip
     if not indices.size:
         return 0, 0
-    xp, array = indices.kernels.backend.xp, raw(indices)
-    return int(xp.min(array)), int(xp.max(array))
+    found: tuple[int, int] = indices.kernels.index_range(raw(indices))
+    return found
 
 
 def _same(F: Any, x: Any, factor: Any) -> Any:

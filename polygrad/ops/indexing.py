@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from polygrad.backend import declare_forward
 from polygrad.calls import describe
 from polygrad.dtypes import INTEGER
 from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, ShapeError
@@ -58,6 +59,11 @@ _take_adjoint_primitive = Primitive(
 )  # fmt: skip
 
 
+declare_forward(  # no primitive: (low, high) that enclose x, high its maximum
+    "index_range", lambda F, x: (int(F.xp.min(x)), int(F.xp.max(x)))
+)
+
+
 def index_tensor(places: np.ndarray[Any, Any], x: Tensor) -> Tensor:
     """Positions reckoned on the host as a tensor on the device of `x`."""
     backend = x.kernels.backend
@@ -75,8 +81,7 @@ def check_indices(indices: Tensor, length: int, where: str, x: Tensor) -> None:
     backend = indices.kernels.backend
     if backend.capabilities.checks_indices or not indices.size:
         return
-    xp, array = backend.xp, raw(indices)
-    low, high = int(xp.min(array)), int(xp.max(array))
+    low, high = indices.kernels.index_range(raw(indices))
     if low < -length or high >= length:
         raise OutOfRangeError(
             f"index {low if low < -length else high} is out of range: the axis has length {length}",

@@ -188,7 +188,7 @@ linear_primitive = Primitive(
     {
         "x": _linear_x,
         "weight": lambda g, F, x: F.matmul(F.matrix_transpose(_rows(F, g)), F.conj(_rows(F, x))),
-        "bias": lambda g: g,
+        "bias": lambda g, F: F.sum(_rows(F, g), axis=(0,), keepdims=False),
     },
     forward=_linear,
 )  # fmt: skip
@@ -222,9 +222,11 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Tensor:
     >>> linear(pg.ones(2), pg.ones((3, 2)), pg.arange(3))
     tensor([2., 3., 4.], dtype=float32)
     """
-    x = as_tensor(x, "linear, argument x")
-    weight = as_tensor(weight, "linear, argument weight")
-    if bias is not None:
+    if not isinstance(x, Tensor):
+        x = as_tensor(x, "linear, argument x")
+    if not isinstance(weight, Tensor):
+        weight = as_tensor(weight, "linear, argument weight")
+    if not (bias is None or isinstance(bias, Tensor)):
         bias = as_tensor(bias, "linear, argument bias")
     a, shape = raw(x).shape, raw(weight).shape
     if len(shape) != 2 or not a or a[-1] != shape[-1]:

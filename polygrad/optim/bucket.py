@@ -119,36 +119,51 @@ class Bucket:
 
     def fits(self, slots: tuple[str, ...]) -> bool:
         """Whether the parameters are where they were, and the rule still keeps these arrays."""
+        if slots != self.slots:
+            return False
         k = self.kernels
-        return slots == self.slots and all(p.kernels is k for p in self.params)
+        for p in self.params:  # noqa: SIM110  every step: a generator costs as much again
+            if p.kernels is not k:
+                return False
+        return True
 
     def update(self, keywords: dict[str, Any]) -> None:
-        """One step of all parameters; each has a gradient."""
-        with self.kernels.backend.quiet(), self._guard():
-            self._update(keywords)
-
-    def _update(self, keywords: dict[str, Any]) -> None:
-        params = self.params
-        grads = [raw(p.gradient) for p in params if p.gradient is not None]
-        if not self.flat:
-            free = not params[0].alias and self.kernels.backend.unshared(params[0])
-            parts = [self._apply(raw(params[0]), grads[0], keywords, free=free)]
+        """One step of all parameters; each has a gradient. The caller quiets the backend."""
+        update = self._update_all if self.flat else self._update_one
+        if self.kernels.guard is None:
+            update(keywords)
         else:
-            whole = self.whole
-            for p, part in zip(params, self.parts, strict=True):
-                if p.array is not part or part is None:
-                    whole = self._join([raw(p) for p in params])
-                    break
-            self.whole = self._apply(whole, self._join(grads), keywords, free=False)
-            parts = self._split(self.whole)
-        for p, part in zip(params, parts, strict=True):
-            if p.alias:
-                with no_grad():
-                    assign(p, new_tensor(part, self.kernels))
-            else:
-                p.array = part
-        if self.flat:  # else one more reference would say that the value is shared
-            self.parts = parts
+            with self.kernels.guard():
+                update(keywords)
+
+    def _update_one(self, keywords: dict[str, Any]) -> None:
+        """The step of the only parameter, in place if nobody else sees its value."""
+        p = self.params[0]
+        g: Any = p.gradient
+        free = not p.alias and self.kernels.backend.unshared(p)
+        self._assign(p, self._apply(raw(p), raw(g), keywords, free=free))
+
+    def _update_all(self, keywords: dict[str, Any]) -> None:
+        """The step of all parameters at once."""
+        params = self.params
+        for p, part in zip(params, self.parts, strict=True):
+            if p.array is not part or part is None:
+                self.whole = self._join([raw(p) for p in params])
+                break
+        grads: list[Any] = [p.gradient for p in params]
+        grads = [raw(g) for g in grads]
+        self.whole = self._apply(self.whole, self._join(grads), keywords, free=False)
+        self.parts = self._split(self.whole)
+        for p, part in zip(params, self.parts, strict=True):
+            self._assign(p, part)
+
+    def _assign(self, p: Tensor, value: Any) -> None:
+        """A new value for a parameter, which may be a view."""
+        if p.alias:
+            with no_grad():
+                assign(p, new_tensor(value, self.kernels))
+        else:
+            p.array = value
 
     def _apply(self, value: Any, g: Any, keywords: dict[str, Any], *, free: bool) -> Any:
         """The new value, and the new state in `arrays`; `free`: nobody else sees the old value.

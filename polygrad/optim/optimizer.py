@@ -7,6 +7,7 @@ from abc import ABC
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
+from polygrad.backend import Backend
 from polygrad.config import enable_grad
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
 from polygrad.ops.creation import tensor, to_place
@@ -192,8 +193,10 @@ class Optimizer(ABC):
                 plan.open(self._state)
                 self._plans[i] = None
             plan = self._plans[i] = self._plan(group, params, missing, slots)
-        for bucket in plan.buckets:
-            bucket.update(self.advance(bucket.numbers, group))
+        for backend, buckets in plan.by_backend:
+            with backend.quiet():
+                for bucket in buckets:
+                    bucket.update(self.advance(bucket.numbers, group))
 
     def _plan(
         self, group: Group, params: list[Tensor], missing: list[bool], slots: tuple[str, ...]
@@ -357,12 +360,19 @@ class _Plan:
     def __init__(self, params: list[Tensor], missing: list[bool], buckets: list[Bucket]) -> None:
         self.params, self.missing, self.buckets = params, missing, buckets
         self.members = list(map(id, params))
+        parts: dict[Backend, list[Bucket]] = {}
+        for bucket in buckets:
+            parts.setdefault(bucket.kernels.backend, []).append(bucket)
+        self.by_backend = list(parts.items())
 
     def fits(self, params: list[Tensor], slots: tuple[str, ...]) -> bool:
         """Whether the group still holds these parameters where they were."""
         if params is not self.params or len(params) != len(self.members):
             return False
-        return all(bucket.fits(slots) for bucket in self.buckets)
+        for bucket in self.buckets:  # noqa: SIM110  every step: a generator costs as much again
+            if not bucket.fits(slots):
+                return False
+        return True
 
     def open(self, state: dict[Tensor, dict[str, Any]]) -> None:
         """Give all parameters their state back."""

@@ -322,3 +322,21 @@ def test_a_backend_may_replace_a_rule():
             kernels.forget("sgd_step")
     assert calls == [0.5]
     assert host(ps[0]).tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("rule", [
+    lambda ps: pg.optim.SGD(ps, lr=0.1, momentum=0.9), lambda ps: pg.optim.Adam(ps, lr=0.1),
+])  # fmt: skip
+def test_an_update_in_pieces_is_the_update_of_the_whole(rule, monkeypatch):
+    from polygrad.backends import numpy_updates
+
+    pieces = []
+    for piece in (1 << 18, 1000):  # the second leaves a remainder of 384 elements
+        monkeypatch.setattr(numpy_updates, "PIECE", piece)
+        w = pg.tensor(np.linspace(-1, 1, 1 << 14).reshape(128, 128), requires_grad=True)
+        optimizer = rule([w])
+        for _ in range(3):
+            w.grad = w.detach() * 2
+            optimizer.step()
+        pieces.append(host(w))
+    np.testing.assert_array_equal(*pieces)
