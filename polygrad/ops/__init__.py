@@ -12,6 +12,7 @@ CHAPTERS = (
     "dropout", "embedding", "loss", "cross_entropy",
     "linalg_spectra", "linalg_factorizations", "linalg_solvers", "linalg_determinants",
     "linalg_products", "linalg_norms", "linalg_functions", "fourier", "fourier_real",
+    "fourier_trigonometric",
 )  # fmt: skip
 
 for _name in CHAPTERS:
