@@ -27,14 +27,17 @@ from polygrad.dtypes import STANDARD as _STANDARD
 from polygrad.dtypes import float16
 from polygrad.errors import GraphCutWarning, PolygradError
 from polygrad.families import operations_of as _operations_of
+from polygrad.inspection import ArrayNamespaceInfo as _ArrayNamespaceInfo
 from polygrad.namespace import CONSTANTS as _CONSTANTS
+from polygrad.namespace import VERSION as _VERSION
 from polygrad.namespace import namespace
 from polygrad.registry import default_device as get_default_device
 from polygrad.registry import device, devices, set_default_device
 from polygrad.tensor import Tensor
 
 __version__ = "0.1.0"
-__array_api_version__ = "2024.12"
+__array_api_version__ = _VERSION
+__array_namespace_info__ = _ArrayNamespaceInfo
 
 _LAZY = {
     "autograd", "data", "debug", "fft", "linalg", "nn", "optim", "random", "testing",
