@@ -31,6 +31,7 @@ _COMPARE = {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
     "ne": "not_equal",
 }  # fmt: skip
+_UNLIKE = ("floordiv",)  # libraries' operators differ from the primitive: at infinity
 _UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
 
 
@@ -39,9 +40,8 @@ def _attach(name: str, function: Any) -> None:
 
 
 def _inplace(name: str, primitive: str) -> Callable[[Tensor, Any], Tensor]:
-    p, native = PRIMITIVES[primitive], getattr(operator, f"i{name}", None)
-    if native is None:
-        native = getattr(operator, f"i{name.rstrip('_')}")
+    p = PRIMITIVES[primitive]
+    native = None if name in _UNLIKE else getattr(operator, f"i{name}")
 
     def write(self: Tensor, other: Any) -> Tensor:
         return inplace(self, p, native, other)
