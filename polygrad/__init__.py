@@ -28,6 +28,7 @@ from polygrad.dtypes import float16
 from polygrad.errors import GraphCutWarning, PolygradError
 from polygrad.families import operations_of as _operations_of
 from polygrad.inspection import ArrayNamespaceInfo as _ArrayNamespaceInfo
+from polygrad.interop.imports import when_imported as _when_imported
 from polygrad.namespace import CONSTANTS as _CONSTANTS
 from polygrad.namespace import VERSION as _VERSION
 from polygrad.namespace import namespace
@@ -44,6 +45,7 @@ _LAZY = {
 }  # fmt: skip
 _LAZY_NAMES = {
     "manual_seed": "random", "Generator": "random", "show_kernels": "debug",
+    "enable_scipy": "interop.scipy_switch", "external": "interop.external",
 }  # fmt: skip
 
 globals().update({dtype.name: dtype for dtype in _STANDARD})
@@ -57,6 +59,9 @@ __all__ = [  # noqa: PLE0604  the registry's names are not literals
     *sorted(_LAZY_NAMES), *sorted(_LAZY), *(dtype.name for dtype in _STANDARD), *_CONSTANTS,
     *_operations_of(),
 ]  # fmt: skip
+
+
+_when_imported("einops._backends", "polygrad.interop.einops_backend")
 
 
 def __getattr__(name: str) -> Any:
