@@ -26,7 +26,10 @@ from polygrad.device import Device
 from polygrad.dtypes import STANDARD as _STANDARD
 from polygrad.dtypes import float16
 from polygrad.errors import GraphCutWarning, PolygradError
+from polygrad.inspection import ArrayNamespaceInfo as _ArrayNamespaceInfo
+from polygrad.interop.imports import when_imported as _when_imported
 from polygrad.namespace import CONSTANTS as _CONSTANTS
+from polygrad.namespace import VERSION as _VERSION
 from polygrad.namespace import namespace
 from polygrad.ops import functions_of as _functions_of
 from polygrad.registry import default_device as get_default_device
@@ -34,13 +37,15 @@ from polygrad.registry import device, devices, set_default_device
 from polygrad.tensor import Tensor
 
 __version__ = "0.1.0"
-__array_api_version__ = "2024.12"
+__array_api_version__ = _VERSION
+__array_namespace_info__ = _ArrayNamespaceInfo
 
 _LAZY = {
     "autograd", "data", "debug", "fft", "linalg", "nn", "optim", "random", "testing",
 }  # fmt: skip
 _LAZY_NAMES = {
     "manual_seed": "random", "Generator": "random", "show_kernels": "debug",
+    "enable_scipy": "interop.scipy_switch", "external": "interop.external",
 }  # fmt: skip
 
 globals().update({dtype.name: dtype for dtype in _STANDARD})
@@ -55,6 +60,9 @@ __all__ = [  # noqa: PLE0604  the registry's names are not literals
     *sorted(_LAZY_NAMES), *sorted(_LAZY), *(dtype.name for dtype in _STANDARD), *_CONSTANTS,
     *_FUNCTIONS,
 ]  # fmt: skip
+
+
+_when_imported("einops._backends", "polygrad.interop.einops_backend")
 
 
 def __getattr__(name: str) -> Any:

@@ -53,6 +53,8 @@ class Capabilities:
         Adding to one place several times always sums in the same order.
     subnormals
         False where results below the smallest normal number become zero.
+    max_dimensions
+        The most axes that an array can have, None for any number.
     """
 
     writeable: bool = True
@@ -64,6 +66,7 @@ class Capabilities:
     asynchronous: bool = False
     deterministic_scatter: bool = True
     subnormals: bool = True
+    max_dimensions: int | None = 64
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ __all__ = [
     "ForeignArrayError",
     "GradientError",
     "GraphCutWarning",
+    "ImportOrderError",
     "InPlaceError",
     "InvalidArgumentError",
     "InvalidTypeError",
@@ -50,6 +51,10 @@ class BackendNotInstalledError(PolygradError, ImportError):
 
 class BackendBrokenError(PolygradError, RuntimeError):
     """The array library is installed, but cannot be used (no driver, no device, import fails)."""
+
+
+class ImportOrderError(PolygradError, ImportError):
+    """Another library was imported before polygrad could set it up."""
 
 
 class DeviceMismatchError(PolygradError, RuntimeError):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
 
 from polygrad import dtypes
 from polygrad.device import Device
-from polygrad.errors import ShapeError
+from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import OPERATIONS
 from polygrad.gradients import backward_method, retain_grad, retains_grad
 from polygrad.indexing import size_of
@@ -31,6 +32,10 @@ _COMPARE = {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
     "ne": "not_equal",
 }  # fmt: skip
+_UNLIKE = ("floordiv",)  # libraries' operators differ from the primitive: at infinity
+_REDUCTIONS = (  # that NumPy's functions of these names call
+    "sum", "prod", "mean", "var", "std", "max", "min", "any", "all", "argmax", "argmin",
+)  # fmt: skip
 _UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
 
 
@@ -39,9 +44,8 @@ def _attach(name: str, function: Any) -> None:
 
 
 def _inplace(name: str, primitive: str) -> Callable[[Tensor, Any], Tensor]:
-    p, native = PRIMITIVES[primitive], getattr(operator, f"i{name}", None)
-    if native is None:
-        native = getattr(operator, f"i{name.rstrip('_')}")
+    p = PRIMITIVES[primitive]
+    native = None if name in _UNLIKE else getattr(operator, f"i{name}")
 
     def write(self: Tensor, other: Any) -> Tensor:
         return inplace(self, p, native, other)
@@ -73,7 +77,8 @@ def attach_methods() -> None:
     """The everyday methods: every operation declared with `method=True`."""
     for name, operation in OPERATIONS.items():
         if operation.method and not hasattr(Tensor, name):
-            _attach(name, operation.function)
+            function = operation.function
+            _attach(name, _reduction(function) if name in _REDUCTIONS else function)
     for name, read in {
         "T": _transpose,
         "mT": _matrix_transpose,
@@ -93,6 +98,25 @@ def attach_methods() -> None:
     _attach("to", to)
     _attach("__array_namespace__", array_namespace)
     _attach("to_device", lambda self, device, /, *, stream=None: to_place(self, None, device))
+
+
+def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`np.var(t)` calls `t.var(axis=None, dtype=None, out=None, ddof=0)`."""
+
+    @functools.wraps(function)
+    def method(
+        self: Tensor, /, axis: Any = None, *, dtype: Any = None, out: None = None, **keywords: Any
+    ) -> Any:
+        if out is not None:
+            raise InvalidArgumentError(
+                "a reduction makes its result, it does not write into another array",
+                f"{function.__name__}, argument out", "leave out out; write out[...] = the result",
+            )  # fmt: skip
+        if dtype is not None and function.__name__ in ("sum", "prod"):
+            return function(self, axis, dtype=dtype, **keywords)
+        return function(to_place(self, dtype), axis, **keywords)
+
+    return method
 
 
 def _writer(read: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Any], None]:

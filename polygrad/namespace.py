@@ -8,41 +8,55 @@ the default device.
 from __future__ import annotations
 
 import functools
-import inspect
+import importlib.machinery
 import math
 import sys
 import types
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from polygrad import dtypes
-from polygrad.errors import InvalidArgumentError
+from polygrad.errors import InvalidArgumentError, PolygradError
+from polygrad.inspection import ArrayNamespaceInfo
 from polygrad.ops import functions_of
 from polygrad.registry import device as use_device
-from polygrad.registry import find_device
+from polygrad.registry import entries, find_device, load
+from polygrad.tensor import Tensor
 
-__all__ = ["CONSTANTS", "Namespace", "namespace"]
+__all__ = ["CONSTANTS", "VERSION", "Namespace", "namespace"]
 
 CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}
 EXTENSIONS = ("fft", "linalg")
-VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+VERSION = "2024.12"
+VERSIONS = ("2021.12", "2022.12", "2023.12", VERSION, "2025.12")
 
 
 class Namespace(types.ModuleType):
-    """The array API namespace of one device; importable, hashable, picklable."""
+    """The array API namespace of one device; importable, hashable, picklable.
 
-    __array_api_version__ = "2024.12"
+    Its name is that of the device: `polygrad.cpu`, `polygrad.sycl_gpu_0`.
+    """
+
+    __array_api_version__ = VERSION
 
     def __init__(self, device: str) -> None:
-        super().__init__("polygrad." + device.replace(":", "_"), self.__doc__)
+        super().__init__(_module_name(device), self.__doc__)
         self.device_name = device
-        for dtype in (*dtypes.ALL,):
+        for dtype in dtypes.ALL:
             setattr(self, dtype.name, dtype)
         for name, value in CONSTANTS.items():
             setattr(self, name, value)
-        for name, function in functions_of().items():
-            setattr(self, name, _bound(function, device))
+        _fill(self, "", device)
         for space in EXTENSIONS:
-            setattr(self, space, _extension(self.__name__, space, device))
+            part = types.ModuleType(f"{self.__name__}.{space}", f"The {space} extension here.")
+            _fill(part, space, device)
+            setattr(self, space, part)
+
+    def __array_namespace_info__(self) -> ArrayNamespaceInfo:
+        """Devices, dtypes and capabilities, as seen from the device of this namespace."""
+        return ArrayNamespaceInfo(self.device_name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by device."""
@@ -53,23 +67,44 @@ class Namespace(types.ModuleType):
         return f"<array API namespace of polygrad on {self.device_name}>"
 
 
-def _extension(name: str, space: str, device: str) -> types.ModuleType:
-    """The functions of an extension, as part of the namespace `name`."""
-    part = types.ModuleType(f"{name}.{space}", f"The {space} extension on {device}.")
-    for function, of_default_device in functions_of(space).items():
-        setattr(part, function, _bound(of_default_device, device))
-    return part
+def _module_name(device: str) -> str:
+    return "polygrad." + device.replace(":", "_")
 
 
-def _bound(function: Any, device: str) -> Any:
-    """A creation function with the device of its namespace as default; others unchanged."""
-    if "device" not in inspect.signature(function).parameters:
-        return function
+def _fill(module: types.ModuleType, space: str, device: str) -> None:
+    """Give `module` the functions of a part of polygrad, bound to `device`."""
+    for name, function in functions_of(space).items():
+        bind = _bound_asarray if name == "asarray" else _bound
+        bound = bind(function, device)
+        bound.__module__, bound.__qualname__ = module.__name__, name  # what pickles store
+        setattr(module, name, bound)
+
+
+def _bound(function: Callable[..., Any], device: str) -> Callable[..., Any]:
+    """`function` with `device` as the default one: of what it creates, of numbers among numbers.
+
+    A Tensor that comes first says where the function runs, so there is nothing to choose.
+    """
 
     @functools.wraps(function)
     def inner(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], Tensor):
+            return function(*args, **kwargs)
         with use_device(device):
             return function(*args, **kwargs)
+
+    return inner
+
+
+def _bound_asarray(function: Callable[..., Any], device: str) -> Callable[..., Any]:
+    """`asarray` of NumPy's arrays, which are data like lists, goes to the namespace's device."""
+    plain = _bound(function, device)
+
+    @functools.wraps(function)
+    def inner(obj: Any, /, **options: Any) -> Any:
+        if isinstance(obj, (np.ndarray, np.generic)) and options.get("device") is None:
+            options["device"] = device
+        return plain(obj, **options)
 
     return inner
 
@@ -77,7 +112,8 @@ def _bound(function: Any, device: str) -> Any:
 @functools.cache
 def _make(device: str) -> Namespace:
     made = Namespace(device)
-    sys.modules.setdefault(made.__name__, made)
+    for module in (made, *(getattr(made, space) for space in EXTENSIONS)):
+        sys.modules.setdefault(module.__name__, module)
     return made
 
 
@@ -88,6 +124,8 @@ def namespace(device: Any = None, *, api_version: str | None = None) -> Namespac
     ------
     InvalidArgumentError
         `api_version` is one that polygrad does not follow.
+    UnknownDeviceError, BackendNotInstalledError, BackendBrokenError
+        There is no such device here.
 
     >>> namespace("cpu").zeros(2)
     tensor([0., 0.], dtype=float32)
@@ -98,3 +136,50 @@ def namespace(device: Any = None, *, api_version: str | None = None) -> Namespac
             "versions: " + ", ".join(VERSIONS),
         )  # fmt: skip
     return _make(find_device(device).name)
+
+
+# ---- import polygrad.cpu ------------------------------------------------------------------------
+class _Finder:
+    """Finds `polygrad.sycl_gpu_0` for a process that has not made it: one that reads a pickle."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The spec of a namespace, None for all other modules."""
+        del path, target
+        device = _device_called(name)
+        return None if device is None else importlib.machinery.ModuleSpec(name, _Loader(device))
+
+
+class _Loader:
+    def __init__(self, device: str) -> None:
+        self.device = device
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        """The one namespace of the device."""
+        del spec
+        return namespace(self.device)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """It is complete."""
+
+
+def _device_called(module: str) -> str | None:
+    """The device whose namespace is called `module`, if it is here."""
+    package, _, last = module.rpartition(".")
+    if package != "polygrad":
+        return None
+    for entry in entries():
+        if last.startswith(entry.device_kinds):
+            try:
+                found = load(entry.name).devices()
+            except PolygradError:
+                continue
+            for device in found:
+                if _module_name(device.name) == module:
+                    return device.name
+    return None
+
+
+sys.meta_path.append(_Finder)

@@ -28,7 +28,10 @@ from polygrad.straight import make_call
 from polygrad.tape import IDENTITY, Node, Port
 from polygrad.tensor import Tensor, new_tensor, raw
 
-__all__ = ["CONSTANT", "PRIMITIVES", "Primitive", "Rule", "TensorOperations", "not_implemented"]
+__all__ = [
+    "CONSTANT", "PRIMITIVES", "Primitive", "Rule", "TensorOperations", "not_implemented",
+    "revive_input", "revive_output",
+]  # fmt: skip
 
 Rule = Callable[..., Any]
 CompiledRule = Callable[[Any, Any, Any], Any]
@@ -259,11 +262,11 @@ class Primitive:
             if values[k] is None:
                 continue
             if i is None:
-                values[k] = _revive_output(node, values[k])
+                values[k] = revive_output(node, values[k])
             elif self.variadic:
-                values[k] = tuple(_revive_input(node, j, v) for j, v in enumerate(values[k]))
+                values[k] = tuple(revive_input(node, j, v) for j, v in enumerate(values[k]))
             else:
-                values[k] = _revive_input(node, i, values[k])
+                values[k] = revive_input(node, i, values[k])
         return tuple(values)
 
 
@@ -283,7 +286,8 @@ def _attached(value: Any, kernels: Any, edge: Any) -> Tensor:
     return t
 
 
-def _revive_output(node: Node, value: Any) -> Any:
+def revive_output(node: Node, value: Any) -> Any:
+    """The saved output of a node as a Tensor, a tuple of several as Tensors."""
     if node.outs is None:
         return _attached(value, node.kernels.of(value), node)
     return tuple(
@@ -292,7 +296,8 @@ def _revive_output(node: Node, value: Any) -> Any:
     )
 
 
-def _revive_input(node: Node, i: int, value: Any) -> Any:
+def revive_input(node: Node, i: int, value: Any) -> Any:
+    """The saved input `i` of a node as a Tensor, attached to the edge it came from."""
     if type(value) is not node.kernels.array_type and not hasattr(value, "shape"):
         return value  # a Python number
     edge = node.edges[i]

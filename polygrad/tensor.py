@@ -198,8 +198,9 @@ class Tensor:
             raise GradientError(
                 f"{what} of a tensor that requires grad would cut its gradient",
                 f"shape {self.shape}, dtype {self.dtype}, device {self.device}",
-                "call .detach() first if that is meant; for SciPy and scikit-learn set "
-                "SCIPY_ARRAY_API=1 before importing SciPy, and they stay on the tape",
+                "call .detach() first if that is meant; SciPy and scikit-learn stay on the tape "
+                "after pg.enable_scipy(), which sets SCIPY_ARRAY_API=1 before SciPy is imported, "
+                "and sklearn.set_config(array_api_dispatch=True)",
             )
 
     def numpy(self) -> np.ndarray[Any, Any]:

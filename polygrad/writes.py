@@ -198,8 +198,12 @@ def _through(leaf: Tensor) -> Any:
     return out.node
 
 
-def inplace(t: Tensor, p: Primitive, native: Callable[[Any, Any], Any], other: Any) -> Tensor:
+def inplace(
+    t: Tensor, p: Primitive, native: Callable[[Any, Any], Any] | None, other: Any
+) -> Tensor:
     """`t = p(t, other)`, t keeping its identity, shape and dtype: what `t += other` means.
+
+    `native` does the same to a raw array, in its memory; None where no library's operator does.
 
     Raises
     ------
@@ -223,7 +227,8 @@ def inplace(t: Tensor, p: Primitive, native: Callable[[Any, Any], Any], other: A
             "an in-place operation cannot change a shape",
         )  # fmt: skip
     simple = not isinstance(other, Tensor) or other.kernels is k
-    if simple and not (grad_mode.get() and (t.tracked or getattr(other, "tracked", False))):
+    recorded = grad_mode.get() and (t.tracked or getattr(other, "tracked", False))
+    if native and simple and not recorded:
         b = raw(other) if isinstance(other, Tensor) else other
         invalidate(root)
         if k.backend.unshared(root):

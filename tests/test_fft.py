@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -19,7 +20,8 @@ from polygrad.testing import assert_close
 
 NAMES = {
     "fft", "ifft", "fftn", "ifftn", "rfft", "irfft", "rfftn", "irfftn", "hfft", "ihfft", "fftfreq",
-    "rfftfreq", "fftshift", "ifftshift",
+    "rfftfreq", "fftshift", "ifftshift", "dct", "idct", "dst", "idst", "dctn", "idctn", "dstn",
+    "idstn",
 }  # fmt: skip
 REAL = {"rfft", "rfftn", "ihfft"}
 NORMS = ["backward", "ortho", "forward"]
@@ -142,3 +144,61 @@ def test_what_is_refused(call, error, text):
     assert caught.value.what
     assert caught.value.where
     assert caught.value.fix
+
+
+# ---- cosines and sines --------------------------------------------------------------------------
+@pytest.fixture(params=["cpu", "strict:cpu"])
+def place(request):
+    """One device where SciPy computes them, one where they are composed from fft."""
+    return request.param
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3, 4])
+@pytest.mark.parametrize("name", ["dct", "idct", "dst", "idst"])
+def test_trigonometric_transforms_agree_with_scipy(name, kind, place):
+    transform = getattr(pytest.importorskip("scipy.fft"), name)
+    for n, axis, norm, flag in itertools.product(
+        (None, 2, 7), (0, -1), (None, "ortho", "forward"), (None, True, False)
+    ):
+        keywords = {"n": n, "axis": axis, "norm": norm, "orthogonalize": flag}
+        for dtype in ("float32", "float64"):
+            a = signal(3, 4).astype(dtype)
+            got = getattr(pg.fft, name)(pg.tensor(a, device=place), kind, **keywords)
+            assert got.dtype == dtype
+            assert_close(got, transform(a, kind, **keywords), what=f"{name} {kind} {keywords}")
+        z = signal(3, 4, kind="c")  # SciPy's own forgets orthogonalize where z is complex
+        got = getattr(pg.fft, name)(pg.tensor(z, device=place), kind, **keywords)
+        want = transform(z.real, kind, **keywords) + 1j * transform(z.imag, kind, **keywords)
+        assert_close(got, want, what=f"{name} {kind} {keywords}, complex")
+
+
+@pytest.mark.parametrize("name", ["dctn", "idctn", "dstn", "idstn"])
+def test_trigonometric_transforms_along_several_axes_agree_with_scipy(name, place):
+    transform, a = getattr(pytest.importorskip("scipy.fft"), name), signal(3, 4, 5)
+    for kind, norm, (s, axes) in itertools.product(
+        (1, 2, 3, 4), (None, "ortho"),
+        ((None, None), ((6, 2), None), (None, (0, 2)), ((3, -1), (2, 1)), (4, 1)),
+    ):  # fmt: skip
+        got = getattr(pg.fft, name)(pg.tensor(a, device=place), kind, s, axes, norm)
+        assert_close(got, transform(a, kind, s, axes, norm), what=f"{name} {kind} {s} {axes}")
+
+
+def test_without_scipy_the_cpu_composes_them_too(monkeypatch):
+    from polygrad.backends import numpy_transforms
+
+    x = pg.tensor(signal(4))
+    want = pg.fft.dct(x)
+    monkeypatch.setattr(numpy_transforms, "_scipy", lambda: None)
+    assert_close(pg.fft.dct(x), want)
+    assert pg.fft.dct(pg.ones(3, dtype=pg.float16)).dtype == pg.float32
+
+
+def test_what_is_wrong_with_a_trigonometric_transform_is_said():
+    with pytest.raises(InvalidArgumentError, match=r"no type 5\. dct, argument type"):
+        pg.fft.dct(pg.ones(3), type=5)
+    with pytest.raises(ShapeError, match=r"need two .* dctn, shape \(3, 1\), axes \(0, 1\)"):
+        pg.fft.dctn(pg.ones((3, 1)), type=1)
+    with pytest.raises(InvalidArgumentError, match="no norm 'unitary'"):
+        pg.fft.dst(pg.ones(3), norm="unitary")
+    with pytest.raises(ShapeError, match="no elements"):
+        pg.fft.idst(pg.ones(0))

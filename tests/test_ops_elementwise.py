@@ -277,6 +277,50 @@ def test_real_and_imaginary_parts_of_real_tensors():
     assert_close(z.grad, np.array([3j], "c8"))
 
 
+# ---- special values of the standard, where libraries differ --------------------------------------
+QUOTIENTS = {  # x: floor_divide(x, y) for y of 2, -2, inf, -inf, 0.0, -0.0
+    7.0: [3.0, -4.0, 0.0, -0.0, INF, -INF],
+    -7.0: [-4.0, 3.0, -0.0, 0.0, -INF, INF],
+    0.0: [0.0, -0.0, 0.0, -0.0, NAN, NAN],
+    INF: [INF, -INF, NAN, NAN, INF, -INF],
+    -INF: [-INF, INF, NAN, NAN, -INF, INF],
+    NAN: [NAN] * 6,
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("x", QUOTIENTS)
+def test_floor_divide_of_infinities_and_zeros(x, device):
+    y = pg.tensor([2.0, -2.0, INF, -INF, 0.0, -0.0], device=device)
+    want = QUOTIENTS[x]
+    for out in (pg.full((6,), x, device=device) // y, x // y):
+        got = host(out)
+        np.testing.assert_array_equal(got, np.array(want, got.dtype))
+        known = ~np.isnan(want)
+        np.testing.assert_array_equal(np.signbit(got)[known], np.signbit(want)[known])
+    t = pg.full((6,), x, device=device)
+    t //= y
+    np.testing.assert_array_equal(host(t), np.array(want, "f4"))
+    if x in (INF, 7.0):
+        assert host(pg.tensor([x], device=device) // 2).tolist() == [want[0]]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_expm1_of_complex_infinities_and_zeros(device):
+    cases = {
+        complex(-0.0, 0.0): 0j, complex(INF, 0): complex(INF, 0), complex(-INF, 2): complex(-1, 0),
+        complex(NAN, 0): complex(NAN, 0), 1e-20 + 1e-20j: 1e-20 + 1e-20j,
+    }  # fmt: skip
+    if not device.startswith("jax"):  # whose exp of these is NaN + NaN j
+        cases[complex(-INF, INF)] = cases[complex(-INF, NAN)] = complex(-1, 0)
+        cases[complex(INF, INF)] = cases[complex(INF, NAN)] = complex(INF, NAN)
+    got = host(pg.expm1(pg.tensor(list(cases), device=device)))
+    want = np.array(list(cases.values()), "c8")
+    np.testing.assert_array_equal(np.abs(got.real), np.abs(want.real))
+    np.testing.assert_array_equal(np.abs(got.imag), np.abs(want.imag))
+    assert not np.signbit(got[0].real)
+
+
 # ---- errors -------------------------------------------------------------------------------------
 def test_errors_name_the_function_and_the_operands(device):
     x = pg.ones((2, 3), device=device)

@@ -19,7 +19,7 @@ from polygrad.tensor import Tensor, new_tensor, raw
 from polygrad.views import detach
 from polygrad.writes import rebind
 
-__all__ = ["Context", "Function"]
+__all__ = ["Context", "Function", "reduces"]
 
 
 class Context:
@@ -161,7 +161,7 @@ class _Application:
         for i, (r, shape) in enumerate(zip(results, node.shapes, strict=True)):
             if r is None or shape is None:
                 continue
-            if not isinstance(r, Tensor) or not _reduces(r.shape, shape):
+            if not isinstance(r, Tensor) or not reduces(r.shape, shape):
                 raise GradientError(
                     f"the gradient of input {i} is {getattr(r, 'shape', type(r).__name__)}, "
                     f"the input has shape {shape}", where,
@@ -169,7 +169,7 @@ class _Application:
                 )  # fmt: skip
 
 
-def _reduces(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+def reduces(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     """Whether a gradient of `shape` can be summed to `target`."""
     lead = len(shape) - len(target)
     return lead >= 0 and all(n in (1, m) for n, m in zip(target, shape[lead:], strict=True))

@@ -91,7 +91,9 @@ class DpnpBackend(Backend):
 
     name = "dpnp"
     device_kinds = ("sycl",)
-    capabilities = Capabilities(sparse_keys=False, checks_indices=False, asynchronous=True)
+    capabilities = Capabilities(
+        sparse_keys=False, checks_indices=False, asynchronous=True, max_dimensions=None
+    )
     oom_errors = (MemoryError, dpctl.memory.USMAllocationError)
     linalg_errors = (dpnp.linalg.LinAlgError,)
 

@@ -13,6 +13,7 @@ import numpy as np
 from polygrad import dtypes, indexing
 from polygrad.backend import Array, Backend, Capabilities
 from polygrad.backends.numpy_kernels import KERNELS
+from polygrad.backends.numpy_transforms import TRANSFORMS
 from polygrad.backends.numpy_updates import UPDATES
 from polygrad.device import Device
 
@@ -29,7 +30,7 @@ class NumpyBackend(Backend):
 
     def __init__(self) -> None:
         super().__init__()
-        for name, function in {**KERNELS, **UPDATES}.items():
+        for name, function in {**KERNELS, **TRANSFORMS, **UPDATES}.items():
             self.kernel(name)(function)
 
     @property

@@ -28,7 +28,7 @@ CHAPTERS = {
         "linalg_spectra", "linalg_factorizations", "linalg_solvers", "linalg_determinants",
         "linalg_products", "linalg_norms", "linalg_functions",
     ),
-    "fft": ("fourier", "fourier_real"),
+    "fft": ("fourier", "fourier_real", "fourier_trigonometric"),
 }  # fmt: skip
 
 

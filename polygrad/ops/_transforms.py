@@ -26,22 +26,22 @@ from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor
 
 __all__ = [
-    "SWAPPED", "Axes", "checked_norm", "fourier", "half", "irfft", "length", "many", "one",
-    "resized", "rfft", "signal",
+    "SWAPPED", "Axes", "checked_norm", "computed", "fourier", "half", "irfft", "length", "many",
+    "one", "resized", "rfft", "signal",
 ]  # fmt: skip
 SWAPPED = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 Axes = Sequence[int] | int | None
 
 
 # ---- the primitives -----------------------------------------------------------------------------
-def _computed(F: Any, dtype: Any) -> Any:
+def computed(F: Any, dtype: Any) -> Any:
     """The Kernels of `dtype`, in which 16-bit floats are float32."""
     return F.with_dtype(dtypes.float32 if dtype.itemsize == 2 else dtype)
 
 
 def _complex(F: Any, x: Any) -> Any:
     """X as a complex array."""
-    return F.with_dtype(dtypes.complex_of(_computed(F, F.of(x).dtype).dtype)).cast(x)
+    return F.with_dtype(dtypes.complex_of(computed(F, F.of(x).dtype).dtype)).cast(x)
 
 
 def _fourier_forward(F: Any, x: Any, axes: tuple[int, ...], inverse: bool, norm: str) -> Any:
@@ -56,7 +56,7 @@ def _fourier_forward(F: Any, x: Any, axes: tuple[int, ...], inverse: bool, norm:
 
 
 def _rfft_forward(F: Any, x: Any, axis: int, norm: str) -> Any:
-    x = _computed(F, F.of(x).dtype).cast(x)
+    x = computed(F, F.of(x).dtype).cast(x)
     if 0 in x.shape:
         return _complex(F, F.of(x).zeros(_halved(x.shape, axis, x.shape[axis] // 2 + 1)))
     return library(F, "fft").rfft(x, axis=axis, norm=norm)

@@ -340,7 +340,7 @@ def tensordot(
     ((s.real(3), s.real(3)), {}), ((s.complex(2, 3), s.complex(2, 3)), {}),
     ((s.real(3, 2), s.real(3, 1)), {"axis": -2}), ((s.real(4, 2, 3), s.real(3)), {}),
 ], kinds="ifc", method=False)  # fmt: skip
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+def vecdot(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
     """The sum of conj(x1) * x2 along an axis.
 
     Parameters

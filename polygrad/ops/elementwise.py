@@ -27,9 +27,11 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from polygrad.backend import bind
 from polygrad.dtypes import COMPLEX, INTEGER, REAL
 from polygrad.errors import DtypeError, InvalidArgumentError
 from polygrad.families import Chapter
+from polygrad.ops import _special_values
 from polygrad.ops._axes import as_tensor
 from polygrad.primitive import CONSTANT, Primitive
 from polygrad.tensor import Tensor, new_tensor, raw
@@ -109,7 +111,7 @@ def only(name: str, highest: int, function: Callable[..., Any] | None = None) ->
     def forward(F: Any) -> Any:
         if F.kind > highest:
             raise _undefined(name, F)
-        return function or getattr(F.xp, name)
+        return getattr(F.xp, name) if function is None else bind(function, F)
 
     return forward
 
@@ -138,7 +140,7 @@ square = unary("square", lambda g, F, x: g * F.conj(2 * x), "x * x.", kinds="ifc
 # ---- exponentials and logarithms --------------------------------------------------------------
 exp = unary("exp", lambda g, F, out: g * F.conj(out), "e ** x.", floating=True)
 expm1 = unary("expm1", lambda g, F, out: g * F.conj(out + 1), "e ** x - 1, precise near zero.",
-              floating=True)
+              forward=_special_values.expm1, floating=True)
 log = unary("log", lambda g, F, x: F.strong_divide(g, F.conj(x)), "The natural logarithm.",
             floating=True, domain=_POSITIVE)
 log1p = unary("log1p", lambda g, F, x: F.strong_divide(g, F.conj(x + 1)),
@@ -192,7 +194,7 @@ trunc = constant("trunc", "The nearest integer towards zero.", forward=_whole("t
 round = constant("round", "The nearest integer, of two the even one.", forward=_whole("round"),
                  kinds="ifc")
 floor_divide = constant("floor_divide", "floor(x / y).", inputs=("x", "y"),
-                        forward=only("floor_divide", REAL, operator.floordiv),
+                        forward=only("floor_divide", REAL, _special_values.floor_divide),
                         domain=(_ANY, _POSITIVE))
 
 # ---- quotients and roots: see Note [Strong zeros] -----------------------------------------------

@@ -467,7 +467,7 @@ def triu(x: Any, /, *, k: int = 0) -> Tensor:
     ((s.real(2), s.real(3)), {}), ((s.real(2), s.real(3), s.real(1)), {"indexing": "ij"}),
     ((s.real(2),), {}),
 ], kinds="bifc")  # fmt: skip
-def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
     """Coordinate vectors as coordinates of a grid.
 
     Parameters
@@ -479,7 +479,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
 
     Returns
     -------
-    tuple of Tensor
+    list of Tensor
         One for each vector, all of the shape of the grid.
 
     Raises
@@ -513,4 +513,4 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     for i, t in enumerate(tensors):
         lengths = tuple(n if order[axis] == i else 1 for axis, n in enumerate(shape))
         made.append(clone.call(broadcast_to(reshape_tensor(t, lengths), shape)))
-    return tuple(made)
+    return made

@@ -94,7 +94,7 @@ def check_indices(indices: Tensor, length: int, where: str, x: Tensor) -> None:
     ((s.complex(2, 3), s.integers(2, 2, low=0, high=3)), {"axis": -1}),
     ((s.real(3), s.integers(2, low=0, high=3)), {}),
 ], kinds="bifc")  # fmt: skip
-def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
+def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
     """Slices of `x` at `indices` along an axis.
 
     Parameters
@@ -179,7 +179,7 @@ _take_along_axis_adjoint = Primitive(
     ((s.real(1, 4), s.integers(3, 2, low=0, high=4)), {"axis": 1}),
     ((s.real(3, 4), s.integers(3, 0)), {}),
 ], kinds="bifc")  # fmt: skip
-def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
+def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
     """Elements of `x`, each lane along an axis with indices of its own, as `argsort` gives them.
 
     Parameters
@@ -250,7 +250,7 @@ _index_add = Primitive(
     ((s.complex(2, 3), s.integers(2, 2, low=0, high=3), s.complex(2, 1, 1)), {"axis": 1}),
     ((s.real(3), s.integers(0), s.real(0)), {"axis": 0}),
 ], kinds="ifc")  # fmt: skip
-def index_add(x: Any, indices: Any, values: Any, /, *, axis: int) -> Tensor:
+def index_add(x: Any, indices: Any, values: Any, /, axis: int) -> Tensor:
     """`x` with values added to its slices at `indices` along an axis; equal indices add up.
 
     Parameters

@@ -42,7 +42,7 @@ _cross = Primitive(
     ((s.real(4, 1, 3), s.real(2, 3)), {}),
     ((s.real(3, 2), s.real(3, 2)), {"axis": 0}), ((s.real(2, 3, 2), s.real(3, 1)), {"axis": -2}),
 ], kinds="ifc")  # fmt: skip
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+def cross(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
     """The cross products of vectors of three components.
 
     Parameters

@@ -156,7 +156,7 @@ def permute_dims(x: Any, /, axes: Shape) -> Tensor:
     ((s.real(2, 3),), {"axis": 0}), ((s.real(2, 3),), {"axis": -1}),
     ((s.complex(2),), {"axis": (0, 2)}), ((s.real(),), {}),
 ], kinds="bifc", method=True)  # fmt: skip
-def expand_dims(x: Any, /, *, axis: int | Shape = 0) -> Tensor:
+def expand_dims(x: Any, /, axis: int | Shape = 0) -> Tensor:
     """New axes of length 1.
 
     Parameters
@@ -342,7 +342,7 @@ def broadcast_to(x: Any, /, shape: Shape) -> Tensor:
 
 
 @_table.public(samples=lambda s: [((s.real(2, 1), s.real(3)), {})], kinds="f")
-def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
+def broadcast_arrays(*arrays: Any) -> list[Tensor]:
     """All tensors broadcast against each other, as views that cannot be written to.
 
     Raises
@@ -358,4 +358,4 @@ def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
     """
     tensors = [as_tensor(a, "broadcast_arrays") for a in arrays]
     shape = broadcast_shapes(*(t.shape for t in tensors))
-    return tuple(t if t.shape == shape else _broadcast_to.view(t, shape=shape) for t in tensors)
+    return [t if t.shape == shape else _broadcast_to.view(t, shape=shape) for t in tensors]

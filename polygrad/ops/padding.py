@@ -212,7 +212,7 @@ _windows_adjoint_primitive = Primitive(
     ((s.real(2, 4), (2, 1)), {"axis": (1, 0)}),
 ], kinds="bifc")  # fmt: skip
 def sliding_window_view(
-    x: Any, window_shape: int | Shape, /, *, axis: int | Shape | None = None
+    x: Any, window_shape: int | Shape, /, axis: int | Shape | None = None
 ) -> Tensor:
     """All windows of a shape that fit into `x`, without a copy where the library has strides.
 

@@ -73,7 +73,7 @@ def _several(arrays: Any, where: str) -> list[Tensor]:
     (([s.real(2, 1), s.real(2, 0), s.real(2, 3)],), {"axis": -1}),
     (([s.real(2, 2), s.real(3)],), {"axis": None}),
 ], kinds="bifc")  # fmt: skip
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
+def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Tensor:
     """Tensors joined along an existing axis.
 
     Parameters
@@ -115,7 +115,7 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
 @_table.public(samples=lambda s: [
     (([s.real(2, 3), s.real(2, 3)],), {}), (([s.complex(2), s.complex(2)],), {"axis": -1}),
 ], kinds="bifc")  # fmt: skip
-def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
+def stack(arrays: Sequence[Any], /, axis: int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis.
 
     Parameters
@@ -161,7 +161,7 @@ _unstack = Primitive(
 @_table.public(samples=lambda s: [
     ((s.real(2, 3),), {}), ((s.real(2, 3),), {"axis": -1}), ((s.complex(1, 2),), {}),
 ], kinds="bifc", method=True)  # fmt: skip
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis, without it: the inverse of `stack`.
 
     One step of the tape, however many slices, so that a loop over them costs no more backward than
@@ -206,7 +206,7 @@ _flip = Primitive(
     ((s.real(2, 3),), {}), ((s.complex(2, 3),), {"axis": -1}),
     ((s.real(2, 3, 2),), {"axis": (0, 2)}), ((s.real(),), {}),
 ], kinds="bifc", method=True)  # fmt: skip
-def flip(x: Any, /, *, axis: int | Shape | None = None) -> Tensor:
+def flip(x: Any, /, axis: int | Shape | None = None) -> Tensor:
     """The elements in reverse order along some axes.
 
     Parameters
@@ -248,7 +248,7 @@ _roll = Primitive(
     ((s.real(2, 3), 1), {}), ((s.real(2, 3), -2), {"axis": 1}),
     ((s.complex(2, 3), (1, 5)), {"axis": (0, -1)}), ((s.real(0), 1), {}),
 ], kinds="bifc")  # fmt: skip
-def roll(x: Any, /, shift: int | Shape, *, axis: int | Shape | None = None) -> Tensor:
+def roll(x: Any, /, shift: int | Shape, axis: int | Shape | None = None) -> Tensor:
     """The elements shifted along some axes; what leaves at the end comes in at the start.
 
     Parameters
@@ -309,7 +309,7 @@ _repeat = Primitive(
     ((s.real(3), s.integers(3, low=0, high=4)), {}),
     ((s.real(2, 3), s.integers(1, low=2, high=3)), {"axis": 1}),
 ], kinds="bifc")  # fmt: skip
-def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
+def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     """Each element several times in a row.
 
     Parameters

@@ -105,7 +105,7 @@ def _extremum(p: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
 
 
 @_table.public(samples=_samples, kinds="if", differentiable=False, method=True)
-def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """The index of the largest element, of equal ones the first.
 
     Parameters
@@ -132,7 +132,7 @@ def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Ten
 
 
 @_table.public(samples=_samples, kinds="if", differentiable=False, method=True)
-def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """The index of the smallest element, of equal ones the first; all else as of `argmax`.
 
     Examples
@@ -170,7 +170,7 @@ _count_nonzero = Primitive(
     differentiable=False,
     method=True,
 )
-def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def count_nonzero(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """How many elements are not zero.
 
     Parameters

@@ -88,7 +88,7 @@ def _apply(p: Primitive, x: Any, axis: int, descending: bool, stable: bool) -> T
 
 
 @_table.public(samples=_samples, kinds="if", differentiable=False, method=True)
-def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """The indices that sort along an axis.
 
     Parameters
@@ -117,7 +117,7 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 
 @_table.public(samples=_samples, kinds="if", method=True)
-def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Sorted along an axis; parameters and errors as of `argsort`.
 
     Notes

@@ -216,7 +216,7 @@ def _samples_correction(s: Any) -> Any:
 
 
 @_table.public(samples=_samples_with_empty, kinds="bifc", method=True)
-def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def sum(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The sum of elements.
 
     Parameters
@@ -250,7 +250,7 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
 
 
 @_table.public(samples=_samples_with_empty, kinds="ifc", method=True)
-def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def prod(x: Any, /, axis: Any = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The product of elements; parameters as of `sum`.
 
     Returns
@@ -272,7 +272,7 @@ def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fal
 
 
 @_table.public(samples=_samples, kinds="ifc", method=True)
-def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """The arithmetic mean; parameters as of `sum`.
 
     Returns
@@ -291,7 +291,7 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 @_table.public(samples=_samples_correction, kinds="ifc", method=True)
 def var(
-    x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False,
+    x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False,
     ddof: float | None = None,
 ) -> Tensor:
     """The variance, sum(|x - mean|^2) / (N - correction); other parameters as of `sum`.
@@ -323,7 +323,7 @@ def var(
 
 @_table.public(samples=_samples_correction, kinds="ifc", method=True)
 def std(
-    x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False,
+    x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False,
     ddof: float | None = None,
 ) -> Tensor:
     """The standard deviation, the root of the variance; parameters as of `var`.
@@ -342,7 +342,7 @@ def std(
 
 
 @_table.public(samples=_samples, kinds="if", method=True)
-def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def max(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """The largest element, NaN if there is one; parameters as of `sum`.
 
     Raises
@@ -366,7 +366,7 @@ def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 @_table.public(samples=_samples, kinds="if", method=True)
-def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def min(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """The smallest element, NaN if there is one; parameters, errors and gradient as of `max`.
 
     Examples
@@ -379,7 +379,7 @@ def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 @_table.public(samples=_samples, kinds="f", method=True)
-def logsumexp(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) without overflow; parameters as of `sum`.
 
     Returns
@@ -440,7 +440,7 @@ def _cumulate(
 
 @_table.public(samples=_cumulative_samples, kinds="ifc", method=True)
 def cumulative_sum(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
+    x: Any, /, axis: Any = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
     """The sums of the first 1, 2, 3 … elements along an axis.
 
@@ -471,7 +471,7 @@ def cumulative_sum(
 
 @_table.public(samples=_cumulative_samples, kinds="ifc", method=True)
 def cumulative_prod(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
+    x: Any, /, axis: Any = None, *, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
     """The products of the first 1, 2, 3 … elements along an axis; rest as of `cumulative_sum`.
 

@@ -39,7 +39,7 @@ def _samples(s: Any) -> Any:
 
 
 @_table.public(samples=_samples, kinds="bifc", differentiable=False, method=True)
-def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def all(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """Whether all elements are true.
 
     Parameters
@@ -66,7 +66,7 @@ def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 @_table.public(samples=_samples, kinds="bifc", differentiable=False, method=True)
-def any(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def any(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """Whether any element is true; parameters as of `all`.
 
     Returns
@@ -101,7 +101,7 @@ def _reduce(p: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:
     method=True,
 )
 def diff(
-    x: Any, /, n: int = 1, *, axis: int = -1, prepend: Any = None, append: Any = None
+    x: Any, /, n: int = 1, axis: int = -1, *, prepend: Any = None, append: Any = None
 ) -> Tensor:
     """The n-th differences of neighbours along an axis.
 
