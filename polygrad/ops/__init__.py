@@ -6,7 +6,7 @@ import importlib
 
 CHAPTERS = (
     "creation", "data_type", "elementwise", "comparison", "statistical", "utility", "manipulation",
-    "rearrangement", "filling", "indexing", "padding", "searching", "sorting", "sets",
+    "rearrangement", "filling", "spacing", "indexing", "padding", "searching", "sorting", "sets",
     "linear_algebra", "contraction", "bilinear", "special", "activation", "softmax",
     "normalization", "similarity", "convolution", "folding", "pooling", "adaptive_pooling",
     "dropout", "embedding", "loss", "cross_entropy",
