@@ -8,6 +8,7 @@ from __future__ import annotations
 __all__ = [
     "BackendBrokenError",
     "BackendNotInstalledError",
+    "CopyNeededError",
     "DeviceMismatchError",
     "DtypeError",
     "ForeignArrayError",
@@ -75,6 +76,10 @@ class ShapeError(PolygradError, ValueError):
 
 class InvalidArgumentError(PolygradError, ValueError):
     """An argument whose value is out of its domain."""
+
+
+class CopyNeededError(InvalidArgumentError, BufferError):
+    """`copy=False`, but there is no way without a copy."""
 
 
 class InvalidTypeError(PolygradError, TypeError):

@@ -8,6 +8,7 @@ the default device.
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.machinery
 import math
 import sys
@@ -53,6 +54,12 @@ class Namespace(types.ModuleType):
             part = types.ModuleType(f"{self.__name__}.{space}", f"The {space} extension here.")
             _fill(part, space, device)
             setattr(self, space, part)
+
+    def __getattr__(self, name: str) -> Any:
+        """What belongs to no device is found in polygrad: `xp.bfloat16`, `xp.Tensor`, `xp.nn`."""
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module("polygrad"), name)
 
     def __array_namespace_info__(self) -> ArrayNamespaceInfo:
         """Devices, dtypes and capabilities, as seen from the device of this namespace."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -275,14 +276,44 @@ class Tensor:
             )
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
-    def __dlpack__(self, **options: Any) -> Any:
-        """Hand the array to another library without a copy."""
-        self._refuse_export("DLPack export")
-        return raw(self).__dlpack__(**options)
+    def __dlpack__(
+        self,
+        /,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule of the array: the same memory, if the library can share it.
 
-    def __dlpack_device__(self) -> Any:
+        What the importer writes there, this tensor sees; write to a copy.
+
+        Raises
+        ------
+        GradientError
+            The tensor requires grad.
+        BufferError
+            `copy=False`, and the library cannot share the memory.
+        """
+        self._refuse_export("DLPack export")
+        array, guard = raw(self), self.kernels.guard
+        asked = {
+            "stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy,
+        }  # fmt: skip
+        options = {name: value for name, value in asked.items() if value is not None}
+        with nullcontext() if guard is None else guard():
+            try:
+                return array.__dlpack__(**options)
+            except BufferError:  # memory that must not be written, for old importers
+                if copy is not None:
+                    raise
+                return self.kernels.backend.copy(array).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
         """DLPack's (device type, index)."""
-        return raw(self).__dlpack_device__()
+        found: tuple[Any, int] = raw(self).__dlpack_device__()
+        return found
 
     def __bool__(self) -> bool:
         """Truth of a one-element tensor."""

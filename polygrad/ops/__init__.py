@@ -17,8 +17,8 @@ __all__ = ["CHAPTERS", "functions_of", "load_all"]
 CHAPTERS = {
     "": (
         "creation", "data_type", "elementwise", "comparison", "statistical", "utility",
-        "manipulation", "rearrangement", "filling", "indexing", "padding", "searching", "sorting",
-        "sets", "linear_algebra", "contraction", "special",
+        "manipulation", "rearrangement", "filling", "spacing", "indexing", "padding", "searching",
+        "sorting", "sets", "linear_algebra", "contraction", "special",
     ),
     "nn.functional": (
         "bilinear", "activation", "softmax", "normalization", "similarity", "convolution",

@@ -6,6 +6,7 @@ in `filling`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from polygrad import dtypes
 from polygrad.calls import operand
 from polygrad.config import default_complex_dtype, default_dtype
-from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError
+from polygrad.errors import CopyNeededError, DtypeError, InvalidArgumentError, InvalidTypeError
 from polygrad.families import Chapter
 from polygrad.registry import backend_of, default_integer, find_backend, find_device, kernels_for
 from polygrad.tensor import Tensor, new_tensor, raw
@@ -133,8 +134,9 @@ def asarray(
 ) -> Tensor:
     """A Tensor around `obj`, without a copy where there need be none.
 
-    A Tensor stays on the tape, also with `dtype`, `device` or `copy`; nested lists that hold
-    Tensors are stacked on it. An array of a known library is wrapped as it is, on its device.
+    A Tensor stays on the tape, also with `dtype`, `device` or `copy`. Nested lists that hold
+    Tensors are stacked on it, and numbers among them take the dtype of the Tensors. An array of a
+    known library is wrapped as it is, on its device.
 
     Parameters
     ----------
@@ -147,7 +149,7 @@ def asarray(
 
     Raises
     ------
-    InvalidArgumentError
+    CopyNeededError
         `copy=False`, but a copy is needed.
 
     Examples
@@ -158,35 +160,74 @@ def asarray(
     dtype('float64')
     """
     if _contains_tensor(obj):
-        from polygrad.ops.rearrangement import stack  # noqa: PLC0415  a chapter above
-
-        made = stack([asarray(item) for item in obj])
-        return to_place(made, dtype, device)
+        if copy is False:
+            raise _copy_needed("a list of tensors becomes one", "asarray")
+        return _stacked(obj, *_common(obj, dtype, device))
     made = obj if isinstance(obj, Tensor) else _wrap(obj, dtype, device, copy)
     moved = to_place(made, dtype, device)
     if copy is False and moved is not made:
-        raise InvalidArgumentError(
-            "a copy is needed to change dtype or device", "asarray, argument copy=False",
-            "leave copy out",
-        )  # fmt: skip
+        raise _copy_needed("the dtype or the device changes", "asarray")
     if copy and moved is obj:
         return clone_primitive.call(moved)  # type: ignore[no-any-return]
     return moved
 
 
+def _copy_needed(why: str, where: str) -> CopyNeededError:
+    return CopyNeededError(
+        f"a copy is needed: {why}", f"{where}, argument copy=False", "leave copy out"
+    )
+
+
+def _common(obj: Any, dtype: Any, device: Any) -> tuple[dtypes.Dtype, Device]:
+    """The dtype and device of nested lists with Tensors, beside which numbers are weak."""
+    leaves = list(_leaves(obj))
+    tensors = [x for x in leaves if isinstance(x, Tensor)]
+    place = tensors[0].device if device is None else find_device(device)
+    if dtype is not None:
+        return dtypes.canonical(dtype), place
+    found = tensors[0].dtype
+    numbers = [x for x in leaves if isinstance(x, (int, float, complex, np.generic))]
+    for x in leaves:
+        if not isinstance(x, (int, float, complex, np.generic)):
+            found = dtypes.promote(found, asarray(x).dtype)
+    for x in numbers:
+        kind = dtypes.kind_of(np.asarray(x).dtype)
+        found = dtypes.promote_scalar(found, kind, default_dtype())
+    return found, place
+
+
+def _leaves(obj: Any) -> Iterator[Any]:
+    """What nested lists and tuples hold."""
+    for item in obj:
+        if isinstance(item, (list, tuple)):
+            yield from _leaves(item)
+        else:
+            yield item
+
+
+def _stacked(obj: Any, dtype: dtypes.Dtype, device: Device) -> Tensor:
+    """Nested lists with Tensors as one Tensor, on the tape."""
+    from polygrad.ops.rearrangement import stack  # noqa: PLC0415  a chapter above
+
+    return stack([
+        _stacked(item, dtype, device) if _contains_tensor(item)
+        else asarray(item, dtype=dtype, device=None if isinstance(item, Tensor) else device)
+        for item in obj
+    ])  # fmt: skip
+
+
 def _wrap(obj: Any, dtype: Any, device: Any, copy: bool | None) -> Tensor:
     """A Tensor around an object that is none."""
     backend = None if isinstance(obj, np.generic) else backend_of(obj)
-    if backend is not None and not (isinstance(obj, np.ndarray) and device is not None):
+    if backend is not None and isinstance(obj, np.ndarray) and device is not None:
+        backend = backend if find_backend(find_device(device).kind) is backend else None
+    if backend is not None:
         made = operand(obj, "asarray")
         if copy:
             made = new_tensor(made.kernels.backend.copy(made.array), made.kernels)
         return made  # type: ignore[no-any-return]
     if copy is False:
-        raise InvalidArgumentError(
-            f"a {type(obj).__name__} cannot become an array without a copy",
-            "asarray, argument copy=False", "leave copy out",
-        )  # fmt: skip
+        raise _copy_needed(f"a {type(obj).__name__} is not in the memory of the device", "asarray")
     host, kernels = _place(*_host(obj, "asarray"), dtype, device, "asarray")
     return new_tensor(kernels.backend.from_numpy(host, kernels.device), kernels)
 
@@ -242,6 +283,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
         `x` does not speak DLPack.
     GradientError
         `x` is a Tensor that requires grad.
+    CopyNeededError, BufferError
+        `copy=False`, but a copy is needed.
 
     Examples
     --------

@@ -13,7 +13,7 @@ import numpy as np
 
 from polygrad import dtypes
 from polygrad.calls import describe
-from polygrad.config import default_complex_dtype, default_dtype
+from polygrad.config import default_dtype
 from polygrad.errors import DtypeError, InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.indexing import shape_tuple
@@ -38,7 +38,8 @@ for _name, _number in (("zeros_like", 0), ("ones_like", 1)):  # for rules; users
     )  # fmt: skip
 
 
-def _kernels(dtype: Any, device: Any, where: str) -> Kernels:
+def kernels_named(dtype: Any, device: Any, where: str) -> Kernels:
+    """The Kernels of a dtype and a device that were named, or left to the defaults."""
     wanted = default_dtype() if dtype is None else dtypes.canonical(dtype)
     return kernels_for(find_device(device), wanted, where)
 
@@ -95,7 +96,7 @@ def zeros(shape: int | Shape, *, dtype: Any = None, device: Any = None) -> Tenso
     >>> pg.zeros(2)
     tensor([0., 0.], dtype=float32)
     """
-    return _filled(_kernels(dtype, device, "zeros"), shape_tuple(shape, "zeros"), 0)
+    return _filled(kernels_named(dtype, device, "zeros"), shape_tuple(shape, "zeros"), 0)
 
 
 @_table.public(
@@ -110,7 +111,7 @@ def ones(shape: int | Shape, *, dtype: Any = None, device: Any = None) -> Tensor
     >>> pg.ones(2)
     tensor([1., 1.], dtype=float32)
     """
-    return _filled(_kernels(dtype, device, "ones"), shape_tuple(shape, "ones"), 1)
+    return _filled(kernels_named(dtype, device, "ones"), shape_tuple(shape, "ones"), 1)
 
 
 @_table.public(
@@ -125,7 +126,7 @@ def empty(shape: int | Shape, *, dtype: Any = None, device: Any = None) -> Tenso
     >>> pg.empty((2, 3)).shape
     (2, 3)
     """
-    return _made(_kernels(dtype, device, "empty"), "empty", shape_tuple(shape, "empty"))
+    return _made(kernels_named(dtype, device, "empty"), "empty", shape_tuple(shape, "empty"))
 
 
 @_table.public(samples=lambda s: [
@@ -291,80 +292,8 @@ def arange(
     if dtype is None:
         whole = all(isinstance(n, int) for n in numbers)
         dtype = default_integer(find_device(device)) if whole else default_dtype()
-    k = _kernels(dtype, device, "arange")
+    k = kernels_named(dtype, device, "arange")
     return new_tensor(k.from_numpy(np.arange(*numbers)), k)
-
-
-@_table.public(samples=lambda s: [
-    ((0.0, 1.0, 5), {}), ((s.real(), s.real(), 4), {}), ((s.real(), 2.0, 4), {"endpoint": False}),
-    ((s.real(), s.real(), 1), {}), ((1, 2, 0), {}), ((0, 10, 5), {"dtype": "int32"}),
-], kinds="f")  # fmt: skip
-def linspace(
-    start: Any, stop: Any, /, num: int, *,
-    dtype: Any = None, device: Any = None, endpoint: bool = True,
-) -> Tensor:
-    """`num` numbers at equal distances from `start` to `stop`.
-
-    Parameters
-    ----------
-    start, stop
-        Numbers or Tensors; Tensors stay on the tape. Both ends are met exactly.
-    num
-        How many.
-    dtype, device
-        The defaults if not given; those of the Tensors, if there are any.
-    endpoint
-        Whether `stop` is the last number; if not, it would be the next one.
-
-    Returns
-    -------
-    Tensor
-        Shape `(num,)`, followed by the broadcast shape of the ends.
-
-    Raises
-    ------
-    InvalidArgumentError
-        `num` is negative.
-
-    Examples
-    --------
-    >>> import polygrad as pg
-    >>> pg.linspace(0, 1, 5)
-    tensor([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
-    """
-    num = shape_tuple(num, "linspace, argument num")[0]
-    lead = start if isinstance(start, Tensor) else stop
-    if not isinstance(lead, Tensor):
-        host = np.linspace(np.asarray(start), np.asarray(stop), num, endpoint=endpoint)
-        if dtype is None:
-            dtype = default_complex_dtype() if host.dtype.kind == "c" else default_dtype()
-        k = _kernels(dtype, device, "linspace")
-        return new_tensor(k.from_numpy(host), k)
-    a, b = _end(start, lead), _end(stop, lead)
-    return _between(a, b, np.linspace(0, 1, num, endpoint=endpoint), dtype, device)
-
-
-def _end(n: Any, lead: Tensor) -> Tensor:
-    """A number in the precision of the Tensor at the other end."""
-    if isinstance(n, (int, float, complex)) and lead.kernels.inexact:
-        dtype = dtypes.complex_of(lead.dtype) if isinstance(n, complex) else lead.dtype
-        return asarray(n, dtype=dtype, device=lead.device)
-    return asarray(n, device=lead.device)
-
-
-def _between(
-    a: Tensor, b: Tensor, weights: np.ndarray[Any, Any], dtype: Any, device: Any
-) -> Tensor:
-    """(1 - w) a + w b, on the tape: exact at both ends, unlike a + w (b - a)."""
-    computed = dtypes.promote(a.dtype, b.dtype) if dtype is None else dtypes.canonical(dtype)
-    dtype = computed if dtype is not None else None
-    if dtypes.kind_of(computed) < dtypes.REAL:
-        computed = default_dtype()
-    a, b = to_place(a, computed, device), to_place(b, computed, device)
-    k = a.kernels.with_dtype(dtypes.real_of(computed))
-    weights = weights.reshape(-1, *(1,) * max(a.ndim, b.ndim))
-    up, down = (new_tensor(k.from_numpy(w), k) for w in (weights, 1 - weights))
-    return to_place(a * down + b * up, dtype)
 
 
 @_table.public(differentiable=False, samples=lambda s: [
@@ -397,7 +326,7 @@ def eye(
             [0., 1.]], dtype=float32)
     """
     shape = shape_tuple((n_rows, n_rows if n_cols is None else n_cols), "eye")
-    return _made(_kernels(dtype, device, "eye"), "eye", *shape, k=k)
+    return _made(kernels_named(dtype, device, "eye"), "eye", *shape, k=k)
 
 
 # ---- from tensors -----------------------------------------------------------------------------

@@ -189,16 +189,17 @@ def expand_dims(x: Any, /, axis: int | Shape = 0) -> Tensor:
 
 @_table.public(samples=lambda s: [
     ((s.real(2, 1, 3, 1), 1), {}), ((s.real(1, 2, 1),), {"axis": (0, -1)}),
+    ((s.real(2, 1),), {}),
 ], kinds="bifc", method=True)  # fmt: skip
-def squeeze(x: Any, /, axis: int | Shape) -> Tensor:
-    """Without the axes of length 1 that are named.
+def squeeze(x: Any, /, axis: int | Shape | None = None) -> Tensor:
+    """Without axes of length 1.
 
     Parameters
     ----------
     x
         Tensor of any dtype.
     axis
-        Which axes to remove.
+        Which axes to remove; None: all that have length 1.
 
     Returns
     -------
@@ -217,6 +218,8 @@ def squeeze(x: Any, /, axis: int | Shape) -> Tensor:
     (2, 3)
     """
     x = as_tensor(x, "squeeze, argument x")
+    if axis is None:
+        axis = tuple(i for i, n in enumerate(x.shape) if n == 1)
     axes = normalize_axes(axis, x.ndim, "squeeze")
     if any(x.shape[a] != 1 for a in axes):
         raise ShapeError(
