@@ -9,7 +9,7 @@ from typing import Any
 
 from polygrad import dtypes
 from polygrad.device import Device
-from polygrad.errors import InvalidArgumentError, ShapeError
+from polygrad.errors import DtypeError, InvalidArgumentError, ShapeError
 from polygrad.families import OPERATIONS
 from polygrad.gradients import backward_method, retain_grad, retains_grad
 from polygrad.indexing import size_of
@@ -86,7 +86,7 @@ def attach_methods() -> None:
         "imag": _imag,
     }.items():
         setattr(Tensor, name, property(read, _writer(read) if name in ("real", "imag") else None))
-    for function in (reshape, permute_dims, flatten):
+    for function in (reshape, permute_dims, flatten, view):
         _attach(function.__name__, function)
     _attach("detach", detach)
     _attach("clone", clone.call)
@@ -172,6 +172,43 @@ def permute_dims(self: Tensor, /, *axes: Any) -> Tensor:
     order = _ints(axes)
     order = order if isinstance(order, (tuple, list)) else (order,)
     return OPERATIONS["permute_dims"].function(self, order)  # type: ignore[no-any-return]
+
+
+def view(self: Tensor, /, *shape: Any) -> Tensor:
+    """Another shape, as one tuple or as ints, never by a copy; or another dtype: `t.view(dtype)`.
+
+    Of dtypes, complex numbers are read as pairs of real ones along the last axis, and the other way
+    round. That is a new tensor, on the tape: writes to it do not reach this one.
+
+    Raises
+    ------
+    ShapeError, InvalidArgumentError
+        As `reshape` with copy=False; a last axis of odd length has no pairs.
+    DtypeError
+        The dtypes are not of one precision.
+
+    >>> import polygrad as pg
+    >>> pg.asarray([1 + 2j]).view(pg.float32)
+    tensor([1., 2.], dtype=float32)
+    """
+    if shape and not isinstance(shape[0], (int, tuple, list)):
+        return _reread(self, dtypes.canonical(shape[0]))
+    return reshape(self, *shape, copy=False)
+
+
+def _reread(x: Tensor, dtype: dtypes.Dtype) -> Tensor:
+    function = {name: OPERATIONS[name].function for name in ("real", "imag", "stack", "reshape")}
+    if dtype == x.dtype:
+        return function["reshape"](x, x.shape, copy=False)  # type: ignore[no-any-return]
+    if x.kernels.is_complex and dtype == dtypes.real_of(x.dtype) and x.ndim:
+        parts = function["stack"]((function["real"](x), function["imag"](x)), axis=-1)
+        return function["reshape"](parts, (*x.shape[:-1], 2 * x.shape[-1]))  # type: ignore[no-any-return]
+    if x.kernels.inexact and dtype == dtypes.complex_of(x.dtype) and x.ndim and not x.shape[-1] % 2:
+        return x[..., 0::2] + x[..., 1::2] * 1j
+    raise DtypeError(
+        f"{x.dtype} numbers cannot be read as {dtype}", f"view, shape {x.shape}",
+        "write t.to(dtype) to convert them; pairs need an axis of even length",
+    )  # fmt: skip
 
 
 def flatten(self: Tensor, start_axis: int = 0, end_axis: int = -1) -> Tensor:

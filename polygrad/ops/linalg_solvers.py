@@ -330,9 +330,10 @@ def triangular_solve(
 
 @_table.public(samples=lambda s: [
     ((_regular(s, 3, 2), s.real(3)), {}), ((_regular(s, 2, 3), s.real(2, 2)), {"rtol": 1e-5}),
-    ((_regular(s, 2, 3, 2), s.real(2, 3, 1)), {}), ((_regular(s, 2, 3, 2), s.real(3)), {}),
+    ((_regular(s, 2, 3, 2), s.real(2, 3, 1)), {"rcond": 1e-5}),
+    ((_regular(s, 2, 3, 2), s.real(3)), {}),
 ], kinds="fc")  # fmt: skip
-def lstsq(x1: Any, x2: Any, /, *, rtol: Any = None) -> LstsqResult:
+def lstsq(x1: Any, x2: Any, /, *, rtol: Any = None, rcond: Any = None) -> LstsqResult:
     """The vectors of least norm that minimise |x1 @ solution - x2|.
 
     Parameters
@@ -343,6 +344,8 @@ def lstsq(x1: Any, x2: Any, /, *, rtol: Any = None) -> LstsqResult:
         A vector of shape (m,), or matrices (..., m, k); stacks broadcast.
     rtol
         As of `pinv`.
+    rcond
+        NumPy's name for `rtol`, for libraries that use it.
 
     Returns
     -------
@@ -365,6 +368,7 @@ def lstsq(x1: Any, x2: Any, /, *, rtol: Any = None) -> LstsqResult:
     >>> pg.linalg.lstsq(pg.asarray([[2.0], [0.0]]), pg.asarray([1.0, 3.0])).solution
     tensor([0.5], dtype=float32)
     """
+    rtol = rcond if rtol is None else rtol
     x, y = matrices(x1, "lstsq", "x1"), as_tensor(x2, "lstsq, argument x2")
     vector = y.ndim == 1
     y = y if vector else matrices(y, "lstsq", "x2")
