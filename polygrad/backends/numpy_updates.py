@@ -58,7 +58,8 @@ def _sgd(
     maximize: bool,
     step: int,
 ) -> None:
-    g = _gradient(p, g, weight_decay, maximize)
+    if maximize or weight_decay != 0:
+        g = _gradient(p, g, weight_decay, maximize)
     if slots:
         (buffer,) = slots
         if step == 1:

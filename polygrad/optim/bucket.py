@@ -8,7 +8,9 @@ step count form one bucket: their values, gradients and state are laid end to en
 updated by one call, and taken apart again. The parameters' arrays are then views of the new whole,
 which is never written: whoever holds an old value keeps it. A value that somebody else replaced
 since is noticed, because the parameter's array is no longer the view that the bucket made. A large
-parameter is a bucket of its own, and is not copied.
+parameter is a bucket of its own, and is not copied. Where a rule keeps no state and the backend can
+write in place, as plain SGD on NumPy, nothing is to be gained by laying end to end: such a bucket
+updates each parameter where it is, in one loop.
 
 While a bucket exists it owns the state; `Optimizer.state` opens all buckets, which gives each
 parameter its part back.
@@ -29,8 +31,9 @@ from polygrad.writes import assign
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from polygrad.backend import Kernels
 
-__all__ = ["LARGE", "Bucket"]
+__all__ = ["LARGE", "Bucket", "updates_each"]
 
 LARGE = 1 << 14  # elements: from here on, laying end to end costs more than it saves
 
@@ -62,7 +65,8 @@ class Bucket:
         self.rule, self.numbers, self.slots = rule, numbers, slots
         self.params = list(params)
         self.kernels = k = self.params[0].kernels
-        self.flat = len(self.params) > 1 or k.is_complex
+        self.inplace = inplace_rule(k, rule)
+        self.flat = (len(self.params) > 1 or k.is_complex) and not updates_each(k, rule, slots)
         self.shapes = [tuple(raw(p).shape) for p in self.params]
         sizes = [math.prod(shape) for shape in self.shapes]
         self.cuts = [
@@ -71,16 +75,8 @@ class Bucket:
         self.real = k.with_dtype(dtypes.real_of(k.dtype))
         with self._guard():
             self.arrays = [self._collect(states, slot, initial(slot)) for slot in slots]
-        self.inplace = self._find_inplace()
         self.whole: Any = None
         self.parts: list[Any] = [None] * len(self.params)
-
-    def _find_inplace(self) -> Callable[..., Any] | None:
-        """The backend's `<rule>_`, unless somebody registered a `<rule>`."""
-        find, k = self.real.backend.table.find, self.real
-        if find(self.rule, k.device, k.dtype) is not None:
-            return None
-        return find(self.rule + "_", k.device, k.dtype)
 
     def _guard(self) -> Any:
         guard = self.kernels.guard
@@ -129,19 +125,22 @@ class Bucket:
 
     def update(self, keywords: dict[str, Any]) -> None:
         """One step of all parameters; each has a gradient. The caller quiets the backend."""
-        update = self._update_all if self.flat else self._update_one
+        update = self._update_all if self.flat else self._update_each
         if self.kernels.guard is None:
             update(keywords)
         else:
             with self.kernels.guard():
                 update(keywords)
 
-    def _update_one(self, keywords: dict[str, Any]) -> None:
-        """The step of the only parameter, in place if nobody else sees its value."""
-        p = self.params[0]
-        g: Any = p.gradient
-        free = not p.alias and self.kernels.backend.unshared(p)
-        self._assign(p, self._apply(raw(p), raw(g), keywords, free=free))
+    def _update_each(self, keywords: dict[str, Any]) -> None:
+        """The step of each parameter, in place if nobody else sees its value."""
+        unshared = self.kernels.backend.unshared
+        for p in self.params:
+            g: Any = p.gradient
+            if self.inplace is not None and not p.alias and unshared(p):
+                self.inplace(p.array, raw(g), *self.arrays, **keywords)
+            else:
+                self._assign(p, self._apply(raw(p), raw(g), keywords))
 
     def _update_all(self, keywords: dict[str, Any]) -> None:
         """The step of all parameters at once."""
@@ -152,7 +151,7 @@ class Bucket:
                 break
         grads: list[Any] = [p.gradient for p in params]
         grads = [raw(g) for g in grads]
-        self.whole = self._apply(self.whole, self._join(grads), keywords, free=False)
+        self.whole = self._apply(self.whole, self._join(grads), keywords)
         self.parts = self._split(self.whole)
         for p, part in zip(params, self.parts, strict=True):
             self._assign(p, part)
@@ -165,15 +164,11 @@ class Bucket:
         else:
             p.array = value
 
-    def _apply(self, value: Any, g: Any, keywords: dict[str, Any], *, free: bool) -> Any:
-        """The new value, and the new state in `arrays`; `free`: nobody else sees the old value.
-
-        A backend may have a kernel `<rule>_`, which writes into the value that it is given.
-        """
+    def _apply(self, value: Any, g: Any, keywords: dict[str, Any]) -> Any:
+        """The new value, of memory of its own, and the new state in `arrays`."""
         k = self.real
         if self.inplace is not None:
-            if not free:
-                value = k.backend.copy(value)
+            value = k.backend.copy(value)
             self.inplace(value, g, *self.arrays, **keywords)
             return value
         value, *arrays = getattr(k, self.rule)(value, g, *self.arrays, **keywords)
@@ -189,3 +184,16 @@ class Bucket:
             own.update(self.numbers)
             for slot, column in zip(self.slots, columns, strict=True):
                 own[slot] = new_tensor(column[i], self.kernels)
+
+
+def inplace_rule(k: Kernels, rule: str) -> Callable[..., Any] | None:
+    """The backend's `<rule>_`, which writes into what it is given; not if it has a `<rule>`."""
+    real = dtypes.real_of(k.dtype)
+    if k.backend.table.find(rule, k.device, real) is not None:
+        return None
+    return k.backend.table.find(rule + "_", k.device, real)
+
+
+def updates_each(k: Kernels, rule: str, slots: tuple[str, ...]) -> bool:
+    """Whether parameters of these Kernels are updated one by one: Note [Buckets]."""
+    return not slots and not k.is_complex and inplace_rule(k, rule) is not None

@@ -11,7 +11,7 @@ from polygrad.backend import Backend
 from polygrad.config import enable_grad
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
 from polygrad.ops.creation import tensor, to_place
-from polygrad.optim.bucket import LARGE, Bucket
+from polygrad.optim.bucket import LARGE, Bucket, updates_each
 from polygrad.tape import Hook
 from polygrad.tensor import Tensor, new_tensor, raw
 
@@ -209,7 +209,7 @@ class Optimizer(ABC):
                 continue
             own = self._state.get(p, {})
             numbers = tuple(own.get(n, value) for n, value in start.items())
-            large = p.size >= LARGE
+            large = p.size >= LARGE and not updates_each(p.kernels, self.rule, slots)
             alike.setdefault((p.kernels, numbers, id(p) if large else 0), []).append(p)
         buckets = [
             Bucket(
