@@ -106,6 +106,11 @@ def test_the_branch_not_taken_does_not_matter(device):
     assert_close(got, np.ones(2, "f4"))
     (got,) = gradients(lambda x: pg.where(x != 0, x ** -0.5, x), [0.0, 4.0], device=device)
     assert_close(got, np.array([1, -0.0625], "f4"))
+    for y in (2, 3.0):  # the square of what is not a number: scikit-learn's StandardScaler
+        (got,) = gradients(
+            lambda x, y=y: pg.where(x < 2, x, (1 / x - 1 / x) ** y), [0.0, 4.0], device=device
+        )
+        assert_close(got, np.array([1, 0], "f4"))
 
 
 def test_division_by_zero_with_a_zero_cotangent(device):

@@ -239,10 +239,7 @@ def _pow_x(g: Any, F: Any, x: Any, y: Any) -> Any:
             return None
         if y == 1:
             return g
-        if y == 2:
-            return g * F.conj(2 * x)
-        d = F.conj(x ** (y - 1) * y)
-        return g * d if isinstance(y, (int, float)) and y > 1 else F.strong_multiply(g, d)
+        return F.strong_multiply(g, F.conj(2 * x if y == 2 else x ** (y - 1) * y))
     return F.strong_multiply(g, F.conj(F.strong_multiply(y, x ** (y - 1))))
 
 
