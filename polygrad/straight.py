@@ -28,6 +28,37 @@ if TYPE_CHECKING:
 
 __all__ = ["make_call"]
 
+# How a result becomes a Tensor, and is recorded if an input is tracked.
+_WRAPPED = """
+    t = new(Tensor)
+    if type(out) is not k.array_type:
+        out = k.coerce(out)
+    t.array = out
+    t.kernels = ko = k if out.dtype is k.native_dtype else k.of(out)
+    t.gradient = t.alias = t.hooks = None
+    if TRACKED and (ko is k or ko.inexact) and (mode := recording()):
+        n = new(Node)
+        n.primitive = P
+        n.kernels = k
+        n.extra = None if k.guard is None else Extra()
+        n.seq = tick()
+        INPUTS
+        t.node = n
+        t.tracked = True
+        if mode is not True:
+            mode.annotate(n)
+    else:
+        t.node = None
+        t.tracked = False
+    return t
+"""
+
+
+def _wrapped(tracked: str, inputs: str) -> str:
+    """The end of a template: `tracked` says when to record, `inputs` records edges and values."""
+    return _WRAPPED.replace("TRACKED", tracked).replace("INPUTS", inputs.strip())
+
+
 _UNARY = """
 def {name}(x, /{signature}):
     if not (type(x) is Tensor or isinstance(x, Tensor)):
@@ -42,30 +73,11 @@ def {name}(x, /{signature}):
         out = kernel(a{passed})
     except Exception as error:
         raise explain(P, (x,), error) from error
-    t = new(Tensor)
-    if type(out) is not k.array_type:
-        out = k.coerce(out)
-    t.array = out
-    t.kernels = ko = k if out.dtype is k.native_dtype else k.of(out)
-    t.gradient = t.alias = t.hooks = None
-    if x.tracked and (ko is k or ko.inexact) and (mode := recording()):
-        n = new(Node)
-        n.primitive = P
-        n.kernels = k
-        n.extra = None if k.guard is None else Extra()
-        n.seq = tick()
+""" + _wrapped("x.tracked", """
         n.edges = (x.node or x,)
         n.shapes = (a.shape,)
         n.saved = {saved_1}
-        t.node = n
-        t.tracked = True
-        if mode is not True:
-            mode.annotate(n)
-    else:
-        t.node = None
-        t.tracked = False
-    return t
-"""
+""")
 
 _BINARY = """
 def {name}({parameters}):
@@ -108,18 +120,7 @@ def {name}({parameters}):
         out = kernel(a, b)
     except Exception as error:
         raise explain(P, (x, y), error) from error
-    t = new(Tensor)
-    if type(out) is not k.array_type:
-        out = k.coerce(out)
-    t.array = out
-    t.kernels = ko = k if out.dtype is k.native_dtype else k.of(out)
-    t.gradient = t.alias = t.hooks = None
-    if (rx or ry) and (ko is k or ko.inexact) and (mode := recording()):
-        n = new(Node)
-        n.primitive = P
-        n.kernels = k
-        n.extra = None if k.guard is None else Extra()
-        n.seq = tick()
+""" + _wrapped("(rx or ry)", """
         if not ry:
             n.edges = (x.node or x, None)
             n.shapes = (a.shape, None)
@@ -132,15 +133,7 @@ def {name}({parameters}):
             n.edges = (None, y.node or y)
             n.shapes = (None, b.shape)
             n.saved = {saved_2}
-        t.node = n
-        t.tracked = True
-        if mode is not True:
-            mode.annotate(n)
-    else:
-        t.node = None
-        t.tracked = False
-    return t
-"""
+""")
 
 _TERNARY = """
 def {name}(x, y, z, /):
@@ -171,18 +164,7 @@ def {name}(x, y, z, /):
         out = kernel(a, b, c)
     except Exception as error:
         raise explain(P, (x, y, z), error) from error
-    t = new(Tensor)
-    if type(out) is not k.array_type:
-        out = k.coerce(out)
-    t.array = out
-    t.kernels = ko = k if out.dtype is k.native_dtype else k.of(out)
-    t.gradient = t.alias = t.hooks = None
-    if mask and (ko is k or ko.inexact) and (mode := recording()):
-        n = new(Node)
-        n.primitive = P
-        n.kernels = k
-        n.extra = None if k.guard is None else Extra()
-        n.seq = tick()
+""" + _wrapped("mask", """
         mx = mask & 1
         my = mask & 2
         mz = mask & 4
@@ -192,15 +174,7 @@ def {name}(x, y, z, /):
         )
         n.shapes = (a.shape if mx else None, b.shape if my else None, c.shape if mz else None)
         n.saved = P.save(mask, (a, b, c), out, {empty})
-        t.node = n
-        t.tracked = True
-        if mode is not True:
-            mode.annotate(n)
-    else:
-        t.node = None
-        t.tracked = False
-    return t
-"""
+""")
 
 
 # Keywords that would shadow a name of the templates.
