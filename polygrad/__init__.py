@@ -41,7 +41,7 @@ __array_api_version__ = _VERSION
 __array_namespace_info__ = _ArrayNamespaceInfo
 
 _LAZY = {
-    "autograd", "data", "debug", "fft", "linalg", "nn", "optim", "random", "testing",
+    "autograd", "data", "debug", "fft", "linalg", "nn", "optim", "random", "special", "testing",
 }  # fmt: skip
 _LAZY_NAMES = {
     "manual_seed": "random", "Generator": "random", "show_kernels": "debug",

@@ -112,6 +112,7 @@ class Backend(ABC):
     device_kinds: ClassVar[tuple[str, ...]]
     capabilities: ClassVar[Capabilities] = Capabilities()
     known_gaps: ClassVar[tuple[KnownGap, ...]] = ()
+    special_install: ClassVar[str] = ""  # what to type if `special` needs a package of its own
     oom_errors: tuple[type[BaseException], ...] = (MemoryError,)
     index_errors: tuple[type[BaseException], ...] = (IndexError,)
     linalg_errors: tuple[type[BaseException], ...] = (np.linalg.LinAlgError,)
@@ -148,6 +149,11 @@ class Backend(ABC):
         """`array` on the host; it may share memory where the device is the host."""
 
     # ---- defaults ---------------------------------------------------------------------------
+    @property
+    def special(self) -> Any:
+        """The library's special functions, a module with SciPy's names; None: it has none."""
+        return None
+
     @classmethod
     def problem(cls) -> str:
         """Why the installed library cannot be used, or an empty string. Must not raise."""

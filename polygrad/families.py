@@ -50,6 +50,8 @@ class Operation:
         Whether Tensors have it as a method.
     space
         The part of polygrad it is found in, as `nn.functional`; empty: polygrad itself.
+    variables
+        Of a special function: its inputs, and whether it is differentiable with respect to each.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Operation:
     differentiable: bool = True
     method: bool = False
     space: str = ""
+    variables: dict[str, bool] | None = None
 
 
 OPERATIONS: dict[str, Operation] = {}
@@ -220,6 +223,7 @@ class Chapter:
         kinds: str = "f",
         differentiable: bool = True,
         method: bool = False,
+        variables: dict[str, bool] | None = None,
     ) -> Callable[[Function], Function]:
         """Enter a function with its own signature and docstring in the registry."""
 
@@ -229,7 +233,7 @@ class Chapter:
                 Operation(
                     function.__name__, function, self.name, summary, samples=samples,
                     kinds=kinds, differentiable=differentiable, method=method,
-                    space=self.space,
+                    space=self.space, variables=variables,
                 )
             )  # fmt: skip
             return function

@@ -20,7 +20,7 @@ _CALLED = {
     "transpose": "permute_dims", "true_divide": "divide", "unique": "unique_values",
     "unsqueeze": "expand_dims",
 }  # fmt: skip
-_PLANNED = ("special", "save", "load")
+_PLANNED = ("save", "load")
 
 
 def hint(name: str) -> str:

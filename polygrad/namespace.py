@@ -51,14 +51,19 @@ class Namespace(types.ModuleType):
             setattr(self, name, value)
         _fill(self, "", device)
         for space in EXTENSIONS:
-            part = types.ModuleType(f"{self.__name__}.{space}", f"The {space} extension here.")
-            _fill(part, space, device)
-            setattr(self, space, part)
+            setattr(self, space, _part(self.__name__, space, device))
 
     def __getattr__(self, name: str) -> Any:
-        """What belongs to no device is found in polygrad: `xp.bfloat16`, `xp.Tensor`, `xp.nn`."""
+        """The special functions, made when first asked for; what belongs to no device, as `xp.nn`.
+
+        The latter is found in polygrad: `xp.bfloat16`, `xp.Tensor`.
+        """
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        if name == "special":
+            self.special = _part(self.__name__, name, self.device_name)
+            sys.modules.setdefault(self.special.__name__, self.special)
+            return self.special
         return getattr(importlib.import_module("polygrad"), name)
 
     def __array_namespace_info__(self) -> ArrayNamespaceInfo:
@@ -76,6 +81,13 @@ class Namespace(types.ModuleType):
 
 def _module_name(device: str) -> str:
     return "polygrad." + device.replace(":", "_")
+
+
+def _part(name: str, space: str, device: str) -> types.ModuleType:
+    """The functions of an extension, as part of the namespace `name`."""
+    part = types.ModuleType(f"{name}.{space}", f"The {space} extension here.")
+    _fill(part, space, device)
+    return part
 
 
 def _fill(module: types.ModuleType, space: str, device: str) -> None:

@@ -73,8 +73,8 @@ def test_raw_mode_equals_tensor_mode(name, device):
             try:
                 outputs = floating(run(name, build, xs, device))
             except UnsupportedOperationError:
-                assert device.startswith("strict"), name
-                continue
+                assert device.startswith("strict") or OPERATIONS[name].space == "special", name
+                continue  # which library has which special functions: test_special.py
             want = floating(run(name, build, hs))
             weights = [np.cos(np.arange(o.size)).reshape(o.shape).astype(o.dtype) for o in outputs]
 

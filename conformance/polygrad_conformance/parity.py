@@ -128,9 +128,9 @@ def check_operation(name: str, device: str) -> int:
             try:
                 got = _call(name, *build(xs, device), device)
             except UnsupportedOperationError:
-                if not device.startswith("strict"):
+                if not device.startswith("strict") and operation.space != "special":
                     raise
-                continue  # outside the standard, and array_api_strict has nothing else
+                continue  # outside the standard, and not every library has special functions
             want = _call(name, *build(hs, REFERENCE), REFERENCE)
             _compare(got, want, device, single, what)
             compared += 1

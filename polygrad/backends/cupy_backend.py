@@ -95,6 +95,13 @@ class CupyBackend(Backend):
         """array_api_compat.cupy, with linear algebra that raises."""
         return _XP
 
+    @property
+    def special(self) -> Any:
+        """cupyx.scipy.special."""
+        import cupyx.scipy.special
+
+        return cupyx.scipy.special
+
     def devices(self) -> list[Device]:
         """By index."""
         return self._devices

@@ -129,6 +129,13 @@ class DpnpBackend(Backend):
         """The library."""
         return dpnp
 
+    @property
+    def special(self) -> Any:
+        """dpnp.scipy.special: the error functions."""
+        import dpnp.scipy.special
+
+        return dpnp.scipy.special
+
     def devices(self) -> list[Device]:
         """GPUs, then CPUs."""
         return list(self._queues)

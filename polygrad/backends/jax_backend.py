@@ -61,6 +61,13 @@ class JaxBackend(Backend):
         """jax.numpy."""
         return jnp
 
+    @property
+    def special(self) -> Any:
+        """jax.scipy.special."""
+        import jax.scipy.special
+
+        return jax.scipy.special
+
     def devices(self) -> list[Device]:
         """JAX's default device first."""
         return list(self._native)

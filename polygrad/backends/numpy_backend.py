@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 import sysconfig
@@ -27,6 +28,7 @@ class NumpyBackend(Backend):
     name = "numpy"
     device_kinds = ("cpu",)
     capabilities = Capabilities(aliasing=True)
+    special_install = "pip install 'polygrad[scipy]'"
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,6 +44,15 @@ class NumpyBackend(Backend):
     def xp(self) -> Any:
         """NumPy itself: since 2.1 it has the standard's names, at a quarter of a wrapper's cost."""
         return np
+
+    @property
+    def special(self) -> Any:
+        """SciPy's, where it is installed."""
+        if importlib.util.find_spec("scipy") is None:
+            return None
+        import scipy.special
+
+        return scipy.special
 
     def devices(self) -> list[Device]:
         """The one device."""

@@ -29,6 +29,7 @@ CHAPTERS = {
         "linalg_products", "linalg_norms", "linalg_functions",
     ),
     "fft": ("fourier", "fourier_real", "fourier_trigonometric"),
+    "special": ("special_gamma", "special_error"),
 }  # fmt: skip
 
 

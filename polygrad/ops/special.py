@@ -57,14 +57,19 @@ def _horner(x: Any, coefficients: tuple[float, ...]) -> Any:
     return out
 
 
+def scaled_upper(F: Any, y: Any) -> Any:
+    """e^(y^2) erfc(y) for y >= 0."""
+    return _horner((y - 3) / (y + 3), _P64 if F.dtype == float64 else _P32) / (y * 2 + 1)
+
+
 def _upper(F: Any, y: Any) -> Any:
     """erfc(y) for y >= 0."""
     y = F.xp.minimum(y, F.full((), _FAR))
-    p = _horner((y - 3) / (y + 3), _P64 if F.dtype == float64 else _P32)
+    p = scaled_upper(F, y)
     head = F.xp.round(y * 16) / 16
     p *= F.xp.exp(-head * head)
     p *= F.xp.exp(-(y - head) * (y + head))
-    return p / (y * 2 + 1)
+    return p
 
 
 def _erfc(F: Any, x: Any) -> Any:

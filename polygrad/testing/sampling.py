@@ -68,6 +68,10 @@ class Sampler:
         """Truth values."""
         return np.asarray(self.generator.uniform(size=shape) < 0.5)
 
+    def exactly(self, values: Any) -> Host:
+        """These values, in the dtype."""
+        return np.asarray(values).astype(self.dtype)
+
     def distinct(self, *shape: int) -> Host:
         """Well separated values in random order: for maxima and sorting."""
         size = int(np.prod(shape))

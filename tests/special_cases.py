@@ -1,0 +1,151 @@
+"""What special functions are compared with: mpmath's, at points of their bulk, tails and edges.
+
+A case has a reference, the points, and the largest relative error allowed. Derivatives of the
+reference are central differences in 110 digits; where the reference is an inverse without a formula
+of its own, its derivative is given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import mpmath as mp
+
+DIGITS = 110
+STEP = mp.mpf(10) ** -28
+
+
+@dataclass(frozen=True)
+class Case:
+    reference: object
+    points: list
+    rtol: float = 1e-13
+    slopes: dict = field(default_factory=dict)  # derivatives of the reference, by input
+
+    def value(self, args):
+        return self.reference(*args)
+
+    def slope(self, name, i, args):
+        """The derivative of the reference with respect to input i."""
+        if name in self.slopes:
+            return self.slopes[name](*args)
+        step = (abs(args[i]) or 1) * STEP
+        above, below = list(args), list(args)
+        above[i], below[i] = args[i] + step, args[i] - step
+        return (self.reference(*above) - self.reference(*below)) / (2 * step)
+
+
+def one(*values):
+    """Points of a function of one variable."""
+    return [(v,) for v in values]
+
+
+def both(*values):
+    """Points of both signs, and 0."""
+    return one(0.0, *values, *(-v for v in values))
+
+
+def pairs(first, second):
+    """All pairs."""
+    return [(a, b) for a in first for b in second]
+
+
+# ---- inverses without a formula in mpmath -------------------------------------------------------
+def erfcinv(y):
+    if y > 1e-3:
+        return mp.erfinv(1 - y)
+    log = mp.log(y * (2 - y))
+    b = log / 2 + 2 / (mp.pi * 0.147)
+    guess = mp.sqrt(mp.sqrt(b * b - log / 0.147) - b)
+    return mp.findroot(lambda x: mp.log(mp.erfc(x)) - mp.log(y), guess)
+
+
+def ndtri_exp(y):
+    if y < -10:
+        guess = -mp.sqrt(-2 * y - mp.log(-4 * mp.pi * y))
+        return mp.findroot(lambda x: mp.log(mp.ncdf(x)) - y, guess)
+    if y < -0.5:
+        return -mp.sqrt(2) * erfcinv(2 * mp.exp(y))
+    return mp.sqrt(2) * erfcinv(-2 * mp.expm1(y))
+
+
+# ---- gamma functions ----------------------------------------------------------------------------
+_GAMMA = one(
+    1e-10, 1e-3, 0.1, 0.5, 1.0, 1.4616, 2.5, 7.0, 30.0, -1e-5, -1.5, -2.7, -30.2, -3 - 1e-6, -100.3
+)
+_ZETA = one(
+    1.0001, 0.9999, 0.5, 0.1, 0.0, -0.1, -1.0, -1.5, -2.0, -9.7, -20.3, -101.5, 2.0, 5.0, 20.0, 60.0
+)
+_BETA = [
+    *pairs((1e-5, 0.7, 3.2, 50.0, 1e3), (1e-5, 1.0, 11.0, 1e3)),
+    (-0.5, 2.3), (-3.3, -1.2), (-3.3, 8.0),
+]  # fmt: skip
+
+GAMMA = {
+    "gammaln": Case(lambda x: mp.loggamma(x).real, [*_GAMMA, (1e3,), (1e10,)]),
+    "loggamma": Case(lambda x: mp.loggamma(x).real, one(1e-10, 0.5, 1.4616, 2.5, 30.0, 1e10)),
+    "gamma": Case(mp.gamma, [*_GAMMA, (160.0,)]),
+    "rgamma": Case(mp.rgamma, [*_GAMMA, *one(0.0, -1.0, -5.0, -20.0, -3 + 1e-12, 160.0, -165.3)]),
+    "psi": Case(lambda x: mp.psi(0, x), [*_GAMMA, (1e8,), (-1 + 1e-9,)]),
+    "polygamma": Case(
+        lambda n, x: mp.psi(int(n), x),
+        [(n, *x) for n in (0, 1, 3) for x in _GAMMA if abs(x[0]) > 1e-4], rtol=1e-10,
+    ),
+    "zeta": Case(mp.zeta, pairs((1.0001, 1.1, 3.5, 20.0), (1e-3, 1.0, 30.0, 1e5))),
+    "zetac": Case(lambda x: mp.zeta(x) - 1, _ZETA),
+    "betaln": Case(lambda a, b: mp.log(abs(mp.beta(a, b))), _BETA),
+    "beta": Case(mp.beta, [p for p in _BETA if sum(p) < 200]),
+    "binom": Case(
+        mp.binomial,
+        [(5.0, 2.0), (5.0, 6.0), (5.0, 9.0), (5.0, -1.0), (5.5, 2.2), (30.0, 31.0), (-0.5, 2.0),
+         (-2.5, 3.0), (-2.5, -1.3), (0.0, 0.0), (0.0, 1.0), (200.0, 202.0)],
+    ),
+    "poch": Case(
+        mp.rf,
+        [(5.0, 2.0), (5.0, 1e-6), (1e6, 1.0), (1e10, 0.5), (0.1, 0.1), (-2.5, 1.3), (-2.5, 3.2),
+         (-2.5, 7.2), (3.0, -1.5), (50.0, 100.0)],
+    ),
+    "multigammaln": Case(
+        lambda a, d: mp.log(mp.pi) * d * (d - 1) / 4
+        + sum(mp.loggamma(a - mp.mpf(j) / 2).real for j in range(int(d))),
+        [(2.2, 3), (50.0, 4)],
+    ),
+}  # fmt: skip
+
+# ---- error functions ----------------------------------------------------------------------------
+_Y = (1e-3, 0.1, 0.5, 1.0, 2.0, 3.7, 7.99, 8.01, 12.0)
+_P = (1e-300, 1e-100, 1e-20, 1e-5, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999, 1 - 1e-9, 1 - 2.0**-50)
+
+ERROR = {
+    "erf": Case(mp.erf, both(*_Y)),
+    "erfc": Case(mp.erfc, both(*_Y, 20.0)),
+    "erfcx": Case(
+        lambda x: mp.exp(x * x) * mp.erfc(x), one(0.0, *_Y, 1e2, 1e5, -0.5, -3.0, -20.0, -26.0)
+    ),
+    "erfi": Case(mp.erfi, both(*_Y, 20.0)),
+    "dawsn": Case(
+        lambda x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x), both(*_Y, 20.0)
+    ),
+    "erfinv": Case(mp.erfinv, both(1e-8, 0.1, 0.5, 0.9, 0.999, 1 - 1e-9, 1 - 2.0**-50)),
+    "erfcinv": Case(
+        erfcinv, one(*(2 * p for p in _P)),
+        slopes={"x": lambda y: -mp.sqrt(mp.pi) / 2 * mp.exp(erfcinv(y) ** 2)},
+    ),
+    "ndtr": Case(mp.ncdf, one(*_Y, *(-y for y in _Y), 0.0, -20.0, -37.0)),
+    "log_ndtr": Case(
+        lambda x: mp.log(mp.ncdf(x)) if x > -300 else -x * x / 2 - mp.log(-x)
+        - mp.log(2 * mp.pi) / 2 + mp.log1p(sum((-1) ** k * mp.fac2(2 * k - 1) / x ** (2 * k)
+                                               for k in range(1, 12))),
+        one(*_Y, *(-y for y in _Y), 0.0, -20.0, -50.0, -1e3, -1e6),
+    ),
+    "ndtri": Case(
+        lambda y: -mp.sqrt(2) * erfcinv(2 * y), one(*_P),
+        slopes={"y": lambda y: mp.sqrt(2 * mp.pi) * mp.exp(erfcinv(2 * y) ** 2)},
+    ),
+    "ndtri_exp": Case(
+        ndtri_exp, one(-1e3, -700.0, -100.0, -10.0, -5.0, -1.0, -0.5, -0.1, -1e-3, -1e-10, -1e-300),
+        slopes={"y": lambda y: mp.ncdf(ndtri_exp(y)) / mp.npdf(ndtri_exp(y))},
+    ),
+}  # fmt: skip
+
+CASES = {**GAMMA, **ERROR}

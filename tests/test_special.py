@@ -1,0 +1,86 @@
+"""Special functions: derivatives against mpmath, edges, what libraries lack, SciPy's own calls."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import mpmath as mp
+import pytest
+
+import polygrad as pg
+from polygrad.families import operations_of
+from polygrad.ops import functions_of
+from tests.special_cases import CASES, DIGITS
+
+functions_of("special")
+ROOT = Path(__file__).resolve().parent.parent
+ROWS = operations_of("special")
+GRADIENTS = [
+    (name, variable)
+    for name, case in CASES.items()
+    for variable, there in ROWS[name].variables.items()
+    if there
+]
+
+
+def errors(name, variable):
+    """(relative error of the derivative, point) for each point of a case."""
+    case, operation = CASES[name], ROWS[name]
+    i = list(operation.variables).index(variable)
+    for point in case.points:
+        xs = [pg.tensor(v, dtype=pg.float64) if isinstance(v, float) else v for v in point]
+        xs[i].requires_grad_()
+        operation.function(*xs).backward()
+        got = xs[i].grad.item()
+        with mp.workdps(DIGITS):
+            want = case.slope(variable, i, [mp.mpf(v) for v in point])
+            yield float(abs(mp.mpf(got) - want) / (abs(want) or 1)), point
+
+
+@pytest.mark.parametrize(("name", "variable"), GRADIENTS)
+def test_derivatives_against_mpmath(name, variable):
+    worst = max(errors(name, variable))
+    assert worst[0] <= CASES[name].rtol, worst
+
+
+def test_every_derivative_is_compared():
+    assert set(CASES) == {name for name, row in ROWS.items() if row.differentiable}
+
+
+# ---- where functions come from ------------------------------------------------------------------
+SCIPY = """
+import polygrad as pg, scipy.special
+x = pg.tensor([0.6, 2.5], dtype=pg.float64, requires_grad=True)
+assert scipy.special.gamma(x).requires_grad
+for name, args in {calls}:
+    out = getattr(scipy.special, name)(*(x if a == "x" else a for a in args))
+    out = out if isinstance(out, pg.Tensor) else out[0]
+    assert out.requires_grad, name
+    pg.sum(out).backward()
+"""
+
+
+def test_scipy_calls_them():
+    """With SCIPY_ARRAY_API=1 SciPy takes `xp.special` of the Tensors that it is handed."""
+    calls = [
+        ("gammaln", "x"), ("polygamma", (2, "x")), ("zeta", (3.0, "x")), ("multigammaln", ("x", 1)),
+        ("betaln", ("x", 2.0)), ("erfcx", "x"), ("log_ndtr", "x"),
+    ]  # fmt: skip
+    run({"SCIPY_ARRAY_API": "1"}, SCIPY.format(calls=calls))
+
+
+def run(environment, script):
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, **environment}, cwd=ROOT,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert not done.returncode, done.stderr
+    return done.stdout
+
+
+def test_importing_polygrad_does_not_read_them():
+    loaded = "[m for m in sys.modules if '.special' in m or 'scipy' in m]"
+    assert run({}, f"import sys, polygrad; print({loaded})") == "['polygrad.ops.special']\n"  # erf
