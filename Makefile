@@ -61,6 +61,16 @@ coverage: $(VENV)/.test ## Tests in one process, with branch coverage of polygra
 	@$(python) -m coverage combine --quiet
 	$(python) -m coverage report
 
+# Random programs against the oracle of tests/view_oracle.py: make views PROGRAMS=2000 DEVICES=jax:cpu:0
+PROGRAMS ?= 20000
+DEVICES  ?= cpu frozen:0 strict:cpu sycl:cpu:0
+.PHONY: views
+views: $(VENV)/.test ## Random programs of views and writes: make views PROGRAMS=20000 DEVICES="cpu jax:cpu:0"
+	@for device in $(DEVICES); do for orders in "" --create-graph; do \
+	    $(test_env) $(python) -m tests.view_oracle --programs $(PROGRAMS) --device $$device $$orders \
+	        || exit 1; \
+	done; done
+
 .PHONY: bench
 bench: $(VENV)/.bench ## Ratios against hand-written NumPy and PyTorch
 	$(python) -m benchmarks $(ARGS)

@@ -82,7 +82,8 @@ class View:
         if base.tracked and not self.frozen:
             steps = self.recipe[self.skip :]
             shaped = Shaped(steps[0][2])
-            token = grad_mode.set(True)  # in any mode: else no_grad would cut it
+            # In any mode, and seen by no recorder: a checkpoint that runs again need not look up.
+            token = grad_mode.set(True)
             try:
                 record(look, base.kernels, (base,), (shaped,), None, (t,), {"recipe": steps})
             finally:
