@@ -10,6 +10,7 @@ an input's name       that input's saved value
 `<input>_shape`       only the shape: the array is not kept alive
 a keyword's name      the keyword's value
 `i`                   which input, for a primitive of a list of inputs
+`wanted`              which inputs need a gradient, for a JointPrimitive
 ====================  =========================================================
 
 A rule uses operators and functions of `F`, each of which is a primitive again. So the same rule
@@ -29,8 +30,8 @@ from polygrad.tape import IDENTITY, Node, Port
 from polygrad.tensor import Tensor, new_tensor, raw
 
 __all__ = [
-    "CONSTANT", "PRIMITIVES", "Primitive", "Rule", "TensorOperations", "not_implemented",
-    "revive_input", "revive_output",
+    "CONSTANT", "PRIMITIVES", "Composite", "JointPrimitive", "Primitive", "Rule",
+    "TensorOperations", "not_implemented", "revive_input", "revive_output",
 ]  # fmt: skip
 
 Rule = Callable[..., Any]
@@ -132,7 +133,8 @@ class Primitive:
         self.keywords = dict(keywords or {})
         self.promotes = self.inputs if promotes is None else tuple(promotes)
         self.floating, self.weak, self.elementwise = floating, weak, elementwise
-        self.variadic = self.joint = variadic
+        self.variadic = variadic
+        self.joint = variadic or type(self).joint
         self.check = check
         self.vjp = dict(vjp)
         self._check()
@@ -206,10 +208,11 @@ class Primitive:
         if not self.variadic and _is_identity(rule):
             return IDENTITY
         place = {n: f"saved[{k}]" for k, n in enumerate(self.needs)}
-        place.update(g="g", F="F", i="i")
-        args = ", ".join(f"{n}={place[n]}" if n == "i" else place[n]
+        more = "i" if self.variadic else "wanted"
+        place.update({"g": "g", "F": "F", more: more})
+        args = ", ".join(f"{n}={place[n]}" if n == more else place[n]
                          for n in parameter_names(rule))  # fmt: skip
-        signature = "g, F, saved, i" if self.variadic else "g, F, saved"
+        signature = f"g, F, saved, {more}" if self.joint else "g, F, saved"
         compiled: CompiledRule = eval(f"lambda {signature}: rule({args})", {"rule": rule})  # noqa: S307
         return compiled
 
@@ -268,6 +271,45 @@ class Primitive:
             else:
                 values[k] = revive_input(node, i, values[k])
         return tuple(values)
+
+
+class JointPrimitive(Primitive):
+    """One rule for all inputs: it returns the cotangent of each, None where there is none.
+
+    For functions of which the cotangents have most of their work in common. The rule may ask for
+    `wanted`, a list of bools, and leave out the others; it gets None for an output that was not
+    used. All that it needs is saved, whichever inputs need a gradient.
+    """
+
+    joint = True
+    materialize = False
+
+    def __init__(self, name: str, inputs: Sequence[str], rule: Rule, **options: Any) -> None:
+        super().__init__(name, inputs, dict.fromkeys(inputs, rule), **options)
+
+    def legal_names(self) -> set[str]:
+        """What the rule's parameters may be called."""
+        return super().legal_names() | {"wanted"}
+
+    def backward(self, node: Node, g: Any, F: Any, saved: Any, wanted: Sequence[bool]) -> list[Any]:
+        """The cotangents of all inputs."""
+        del node
+        rule: Any = self.rules[0]
+        return list(rule(g, F, saved, wanted))
+
+
+class Composite(Primitive):
+    """A formula in `F` that a backend may replace by one kernel; on Tensors it is recorded as such.
+
+    For what only rules use, and few derive again: no rule has to be written for it. An input may
+    be None if the formula knows what that means.
+    """
+
+    def __init__(
+        self, name: str, inputs: Sequence[str], formula: Callable[..., Any], **options: Any
+    ) -> None:
+        super().__init__(name, inputs, {}, forward=formula, **options)
+        self.call = functools.partial(formula, self.tensor_namespace)
 
 
 def _is_identity(rule: Rule) -> bool:

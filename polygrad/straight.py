@@ -283,7 +283,7 @@ def make_call(p: Primitive, *, form: str = "function") -> Callable[..., Any]:
     would take longer than everything else. The function then gets the compiled code in place of its
     own, so that it stays the same object wherever it is kept, and costs nothing more.
     """
-    arity = 0 if p.variadic or p.outputs != 1 else len(p.inputs)
+    arity = 0 if p.joint or p.outputs != 1 else len(p.inputs)
     all_promoted = p.promotes == p.inputs
     plain = _TEMPLATE_NAMES.isdisjoint(p.keywords) and all(
         v is None or isinstance(v, (bool, int, float, str, tuple)) for v in p.keywords.values()
