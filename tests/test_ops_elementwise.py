@@ -326,6 +326,13 @@ def test_expm1_of_complex_infinities_and_zeros(device):
     assert not np.signbit(got[0].real)
 
 
+def test_sign_of_complex_zeros_is_positive_zero(device):
+    zeros = [complex(-0.0, 0.0), complex(0.0, -0.0), complex(-0.0, -0.0)]
+    got = host(pg.sign(pg.tensor([*zeros, 3j], device=device)))
+    assert got.tolist() == [0, 0, 0, 1j]
+    assert not np.signbit(got.view("f4")[:6]).any()
+
+
 # ---- errors -------------------------------------------------------------------------------------
 def test_errors_name_the_function_and_the_operands(device):
     x = pg.ones((2, 3), device=device)

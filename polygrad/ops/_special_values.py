@@ -1,8 +1,9 @@
 """Forwards of functions whose values at infinities and zeros libraries see differently.
 
-The array API standard says what floor_divide and the complex expm1 give there. NumPy follows
-Python in the first (numpy/numpy#23860) and departs from C99 in the second (numpy/numpy#21746); dpnp
-follows the standard. With these forwards every device does, as far as its complex exp is C99's.
+The array API standard says what floor_divide and the complex expm1 and sign give there. NumPy
+follows Python in the first (numpy/numpy#23860) and departs from C99 in the second
+(numpy/numpy#21746); JAX keeps the signs of a complex zero in the third; dpnp follows the standard.
+With these forwards every device does, as far as its complex exp is C99's.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from polygrad.dtypes import REAL
 
-__all__ = ["expm1", "floor_divide"]
+__all__ = ["expm1", "floor_divide", "sign"]
 
 
 def floor_divide(F: Any) -> Callable[[Any, Any], Any]:
@@ -47,3 +48,9 @@ def expm1(F: Any) -> Callable[[Any], Any]:
         return F.xp.where(regular, plain(x), F.xp.exp(x) - 1)
 
     return forward
+
+
+def sign(F: Any) -> Callable[[Any], Any]:
+    """The library's sign; of a complex zero, whatever the signs of its parts, +0 + 0j."""
+    plain: Callable[[Any], Any] = F.xp.sign
+    return (lambda x: plain(x) + 0) if F.is_complex else plain

@@ -297,7 +297,7 @@ abs = unary(
     "abs", lambda g, F, x: g * F.sign(x), "The absolute value, real also for complex x.",
     kinds="ifc",
 )  # fmt: skip
-sign = unary("sign", _sign_rule, "x / |x|, and 0 at 0.", kinds="ifc")
+sign = unary("sign", _sign_rule, "x / |x|, and 0 at 0.", forward=_special_values.sign, kinds="ifc")
 copysign = binary(
     "copysign",
     lambda g, F, x, y: g * F.where(F.signbit(y), -F.sign(x), F.sign(x)),
