@@ -55,6 +55,8 @@ class Capabilities:
         False where results below the smallest normal number become zero.
     max_dimensions
         The most axes that an array can have, None for any number.
+    survives_fork
+        The library works in a child process that was forked after it had been used.
     """
 
     writeable: bool = True
@@ -67,6 +69,7 @@ class Capabilities:
     deterministic_scatter: bool = True
     subnormals: bool = True
     max_dimensions: int | None = 64
+    survives_fork: bool = False
 
 
 @dataclass(frozen=True)

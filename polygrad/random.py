@@ -16,6 +16,9 @@ word of 64 bits, and `h` one of 32, of which w holds two, the low half first, th
 - bernoulli(p): `h < p * 2**32`;
 - permutation: the order that sorts n words w.
 
+The k-th child seed is the first word of the block with key (s, 1) and counter k + 1: streams of
+other seeds that do not move this one.
+
 They are made on the host, in float64 or (also for float16 and bfloat16) float32, and copied.
 """
 
@@ -48,10 +51,11 @@ _MASK = (1 << 64) - 1
 
 
 class GeneratorState(NamedTuple):
-    """Where a generator stands: its seed, and how many blocks it has given."""
+    """Where a generator stands: its seed, how many blocks and how many child seeds it has given."""
 
     seed: int
     position: int
+    children: int = 0
 
 
 class Generator:
@@ -102,17 +106,29 @@ class Generator:
         """The next n words of 64 bits, on the host; the stream moves on by whole blocks."""
         blocks = -(-n // _WORDS)
         with self._lock:
-            seed, position = self._state
+            seed, position, children = self._state
             if self._philox is None:
                 counter = [position & _MASK, position >> 64, 0, 0]
                 self._philox = np.random.Philox(key=[seed, 0], counter=counter)
             drawn: Host = self._philox.random_raw(blocks * _WORDS)
-            self._state = GeneratorState(seed, position + blocks)
+            self._state = GeneratorState(seed, position + blocks, children)
         return drawn[:n]
 
     def halves(self, n: int) -> Host:
         """The next n words of 32 bits, on the host."""
         return self.words(-(-n // 2)).astype("<u8", copy=False).view("<u4")[:n]
+
+    def child_seed(self) -> int:
+        """A seed for another stream, a new one at each call; this stream does not move.
+
+        >>> g = Generator(1)
+        >>> g.child_seed() != g.child_seed(), g
+        (True, <Generator seed=1 position=0>)
+        """
+        with self._lock:
+            seed, position, children = self._state
+            self._state = GeneratorState(seed, position, children + 1)
+        return int(np.random.Philox(key=[seed, 1], counter=[children, 0, 0, 0]).random_raw())
 
     def __repr__(self) -> str:
         """Seed and position."""
@@ -123,7 +139,7 @@ class Generator:
         return _restored, (tuple(self._state),)
 
 
-def _restored(state: tuple[int, int]) -> Generator:
+def _restored(state: tuple[int, int, int]) -> Generator:
     made = Generator(0)
     made.set_state(GeneratorState(*state))
     return made

@@ -44,6 +44,7 @@ __all__ = [
     "find_kernels",
     "kernels_for",
     "load",
+    "loaded",
     "register_backend",
     "set_default_device",
 ]
@@ -148,6 +149,11 @@ def load(name: str) -> Backend:
         return _loaded[name]
     with _loading:
         return _loaded[name] if name in _loaded else _load(name)
+
+
+def loaded() -> tuple[Backend, ...]:
+    """The backends whose libraries have been imported, by `load`."""
+    return tuple(_loaded.values())
 
 
 def _load(name: str) -> Backend:

@@ -118,6 +118,21 @@ def test_a_generator_is_copied_and_pickled_with_its_place():
     assert repr(g) == "<Generator seed=9 position=3>"
 
 
+def test_child_seeds_are_other_streams_and_leave_this_one_alone():
+    g = pg.Generator(5)
+    before = g.get_state()
+    seeds = [g.child_seed() for _ in range(50)]
+    assert len(set(seeds)) == 50
+    assert g.get_state()[:2] == before[:2]
+    g.words(4)
+    g.set_state(before)
+    assert [g.child_seed() for _ in range(50)] == seeds
+    assert pg.Generator(6).child_seed() not in seeds
+    assert g.get_state() == (5, 0, 50)
+    first = np.random.Philox(key=[5, 1], counter=[0, 0, 0, 0]).random_raw()
+    assert seeds[0] == first
+
+
 def test_seeds():
     assert pg.manual_seed(-1).initial_seed() == MASK
     assert pg.random.initial_seed() == MASK

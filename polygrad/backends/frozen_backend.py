@@ -60,7 +60,7 @@ class FrozenBackend(NumpyBackend):
 
     name = "frozen"
     device_kinds = ("frozen",)
-    capabilities = Capabilities(writeable=False)
+    capabilities = Capabilities(writeable=False, survives_fork=True)
 
     @property
     def array_types(self) -> tuple[type, ...]:

@@ -27,7 +27,7 @@ class NumpyBackend(Backend):
 
     name = "numpy"
     device_kinds = ("cpu",)
-    capabilities = Capabilities(aliasing=True)
+    capabilities = Capabilities(aliasing=True, survives_fork=True)
     special_install = "pip install 'polygrad[scipy]'"
 
     def __init__(self) -> None:

@@ -54,7 +54,7 @@ class StrictBackend(Backend):
 
     name = "strict"
     device_kinds = ("strict",)
-    capabilities = Capabilities(sparse_keys=False, checks_indices=False)
+    capabilities = Capabilities(sparse_keys=False, checks_indices=False, survives_fork=True)
 
     def __init__(self) -> None:
         super().__init__()
