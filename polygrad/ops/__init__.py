@@ -22,7 +22,8 @@ CHAPTERS = {
     ),
     "nn.functional": (
         "bilinear", "activation", "softmax", "normalization", "similarity", "convolution",
-        "folding", "pooling", "adaptive_pooling", "dropout", "embedding", "loss", "cross_entropy",
+        "folding", "pooling", "adaptive_pooling", "dropout", "embedding",
+        "recurrent_cells", "recurrent", "loss", "cross_entropy",
     ),
     "linalg": (
         "linalg_spectra", "linalg_factorizations", "linalg_solvers", "linalg_determinants",
