@@ -310,31 +310,29 @@ def _rule(kind: _Kind) -> Callable[..., Any]:
     return rule
 
 
-def _lstm_pull(F: Any, g: Any, h: Any, c: Any, made: Any) -> tuple[Any, Any, Any, Any]:
-    d, gc = F.lstm_cell_adjoint(*g, c, *made[1:])
+def _both(d: Any, gc: Any = None) -> tuple[Any, Any, Any, Any]:
+    """The cotangents where x and y are only added, and h is used for nothing else."""
     return d, d, None, gc
 
 
-def _gru_pull(F: Any, g: Any, h: Any, c: Any, made: Any) -> tuple[Any, Any, Any, Any]:
-    return (*F.gru_cell_adjoint(*g, h, made[1]), None)
-
-
-def _tanh_pull(F: Any, g: Any, h: Any, c: Any, made: Any) -> tuple[Any, Any, Any, Any]:
-    d = g[0] * (1 - made[0] * made[0])
-    return d, d, None, None
-
-
-def _relu_pull(F: Any, g: Any, h: Any, c: Any, made: Any) -> tuple[Any, Any, Any, Any]:
-    d = F.keep(g[0], made[0] != 0)
-    return d, d, None, None
-
-
 _KINDS = {
-    "rnn_tanh": _Kind(1, lambda F, x, y, h, c: (F.tanh(x + y),), _tanh_pull),
-    "rnn_relu": _Kind(1, lambda F, x, y, h, c: (F.relu(x + y),), _relu_pull),
-    "lstm": _Kind(3, lambda F, x, y, h, c: F.lstm_cell(x, y, c), _lstm_pull),
-    "gru": _Kind(2, lambda F, x, y, h, c: F.gru_cell(x, y, h), _gru_pull),
-}
+    "rnn_tanh": _Kind(
+        1, lambda F, x, y, h, c: (F.tanh(x + y),),
+        lambda F, g, h, c, made: _both(g[0] * (1 - made[0] * made[0])),
+    ),
+    "rnn_relu": _Kind(
+        1, lambda F, x, y, h, c: (F.relu(x + y),),
+        lambda F, g, h, c, made: _both(F.keep(g[0], made[0] != 0)),
+    ),
+    "lstm": _Kind(
+        3, lambda F, x, y, h, c: F.lstm_cell(x, y, c),
+        lambda F, g, h, c, made: _both(*F.lstm_cell_adjoint(*g, c, *made[1:])),
+    ),
+    "gru": _Kind(
+        2, lambda F, x, y, h, c: F.gru_cell(x, y, h),
+        lambda F, g, h, c, made: (*F.gru_cell_adjoint(*g, h, made[1]), None),
+    ),
+}  # fmt: skip
 RUNS = {
     name: JointPrimitive(
         f"{name}_run", ("x", "h", "c", "weight", "bias", "projection"), _rule(kind),

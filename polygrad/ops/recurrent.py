@@ -310,8 +310,8 @@ def _make(kind: str) -> Any:
         blocks=f"{BLOCKS[kind]} " if BLOCKS[kind] > 1 else "",
         both=", hidden and cell values" if lstm else "",
         start="pg.zeros((1, 1)), pg.zeros((1, 1))" if lstm else "pg.zeros((1, 1))",
-        projection="; where hidden values\n    are projected w_hr, (projected, hidden): then w_hh is "
-        "(4 hidden, projected), and so is the\n    hidden state" if lstm else "",
+        projection="; where hidden values\n    are projected w_hr, (projected, hidden): then w_hh "
+        "and the hidden state are that wide" if lstm else "",
     )  # fmt: skip
     return _table.public(samples=_samples(kind))(function)
 

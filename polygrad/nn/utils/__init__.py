@@ -1,4 +1,4 @@
-"""Gradients and parameters taken together: PyTorch's `torch.nn.utils`."""
+"""Gradients and parameters taken together: PyTorch's `torch.nn.utils`; sequences are in `rnn`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from polygrad import dtypes
 from polygrad.config import no_grad
 from polygrad.errors import DeviceMismatchError, GradientError, InvalidArgumentError, ShapeError
+from polygrad.nn.utils import rnn
 from polygrad.ops.creation import tensor
 from polygrad.ops.manipulation import reshape
 from polygrad.ops.rearrangement import concat
@@ -18,7 +19,7 @@ from polygrad.writes import assign
 
 __all__ = [
     "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
-    "parameters_to_vector", "vector_to_parameters",
+    "parameters_to_vector", "rnn", "vector_to_parameters",
 ]  # fmt: skip
 
 Tensors = Tensor | Iterable[Tensor]
