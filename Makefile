@@ -75,6 +75,10 @@ views: $(VENV)/.test ## Random programs of views and writes: make views PROGRAMS
 bench: $(VENV)/.bench ## Ratios against hand-written NumPy and PyTorch
 	$(python) -m benchmarks $(ARGS)
 
+.PHONY: citizens
+citizens: $(VENV)/.test ## Gradients of SciPy and scikit-learn, call by call; writes docs/scipy_and_sklearn.md
+	PYTHONPATH=conformance $(test_env) $(python) -m citizens $(ARGS)
+
 .PHONY: cases
 cases: $(if $(CASES),$(VENV)/.test) ## Run a folder of cases: make cases CASES=path
 	@test -n "$(CASES)" || { echo 'make cases: say which folder: make cases CASES=path'; exit 2; }

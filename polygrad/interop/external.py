@@ -61,7 +61,6 @@ class External:
             ) from None  # fmt: skip
         self.parameters = tuple(self.signature.parameters)
         self.vjp = vjp
-        self.slots = ("places", "out", *self.parameters)
         self._check()
 
     def _check(self) -> None:
@@ -74,7 +73,7 @@ class External:
                 )  # fmt: skip
         legal = ("g", "out", *self.parameters)
         for rule in rules.values() if rules else filter(callable, [self.vjp]):
-            unknown = set(inspect.signature(rule).parameters) - set(legal)
+            unknown = set(_asked(rule)) - set(legal)
             if unknown:
                 raise PrimitiveError(
                     f"a rule asks for unknown {sorted(unknown)}", f"external {self.name}",
@@ -88,11 +87,11 @@ class External:
     # ---- the call ---------------------------------------------------------------------------
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function with the arrays of Tensors; recorded if one of them requires grad."""
-        bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        values = [bound.arguments[name] for name in self.parameters]
+        bound, full = (self.signature.bind(*args, **kwargs) for _ in range(2))
+        full.apply_defaults()
+        values = [full.arguments[name] for name in self.parameters]
         lead = self._lead(values)
-        for name, value in zip(self.parameters, values, strict=True):
+        for name, value in bound.arguments.items():
             if isinstance(value, Tensor):
                 bound.arguments[name] = self._given(value)
         guard = None if lead is None else lead.kernels.guard
@@ -192,7 +191,7 @@ class External:
             chosen = [rules.get(n) for n, t in zip(self.parameters, tracked, strict=True) if t]
         else:
             chosen = [rules]
-        return {n for rule in chosen if rule for n in inspect.signature(rule).parameters}
+        return {n for rule in chosen if rule for n in _asked(rule)}
 
     def revive(self, node: Node, saved: Any) -> Any:
         """Saved arrays as Tensors, on their edges: this backward is recorded."""
@@ -224,12 +223,13 @@ class External:
             saved = self._wrapped(node, saved)
         gs = g if node.outs is not None else (g,)
         gs = [x if isinstance(x, Tensor) else new_tensor(x, node.kernels.of(x)) for x in gs]
-        known = dict(zip(self.slots, saved, strict=True))
-        known["g"] = gs[0]
-        if node.outs is not None:
-            count, *places = known["places"]
-            known["g"] = _spread(gs, places, count)
-            known["out"] = None if known["out"] is None else _spread(known["out"], places, count)
+        (count, *places), out, *values = saved
+        known = dict(zip(self.parameters, values, strict=True))
+        if node.outs is None:
+            known |= {"g": gs[0], "out": out}
+        else:
+            out = None if out is None else _spread(out, places, count)
+            known |= {"g": _spread(gs, places, count), "out": out}
         results = self._results(known, wanted)
         made = [
             None if r is None or not want else self._cotangent(node, i, r)
@@ -291,9 +291,15 @@ def _spread(values: Sequence[Any], places: Sequence[int], count: int) -> tuple[A
     return tuple(found)
 
 
+def _asked(rule: Function) -> list[str]:
+    """The names that a rule asks for: those of its parameters without a default value."""
+    found = inspect.signature(rule).parameters.items()
+    return [name for name, p in found if p.default is inspect.Parameter.empty]
+
+
 def _chosen(rule: Function, known: Mapping[str, Any]) -> dict[str, Any]:
     """What a rule asks for, by name."""
-    return {n: known[n] for n in inspect.signature(rule).parameters}
+    return {n: known[n] for n in _asked(rule)}
 
 
 @overload
@@ -326,8 +332,9 @@ def external(
         The rules: for each differentiable parameter a function of the cotangent of the result that
         returns the cotangent of the parameter; or one function that returns a tuple, a cotangent or
         None for each parameter. Parameter names of rules say what they are called with: `g` (a
-        tuple for several outputs), `out`, and the function's own parameters. All arrays among these
-        are Tensors, and so is what is returned. A parameter without a rule is an error when
+        tuple for several outputs), `out`, and the function's own parameters, which these two hide.
+        A rule's parameter with a default value is its own. What was given as a Tensor, `g` and
+        `out` are Tensors, and so is what is returned. A parameter without a rule is an error when
         its gradient is wanted.
     name
         What it is called in messages and on the tape; the function's own name by default.

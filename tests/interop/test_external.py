@@ -182,6 +182,18 @@ def test_the_graph_dies_without_the_collector():
         gc.enable()
 
 
+def test_names_of_the_function_and_of_its_rules():
+    scaled = pg.external(lambda g, out: g * out, {  # parameters that are called as rules' own are
+        "g": lambda g, factor=3.0: factor * g,
+        "out": lambda g, out: out,
+    })  # fmt: skip
+    x, y = leaf(2), leaf(2, seed=1)
+    z = scaled(x, y)
+    gx, gy = grad(pg.sum(z), (x, y))
+    assert gx.tolist() == [3.0, 3.0]
+    np.testing.assert_array_equal(gy.numpy(), z.detach().numpy())
+
+
 # ---- devices ------------------------------------------------------------------------------------
 def test_on_its_device_or_through_the_host_if_asked(device):
     dtype = pg.float64 if "no_" not in device else pg.float32
