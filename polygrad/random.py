@@ -108,8 +108,7 @@ class Generator:
         with self._lock:
             seed, position, children = self._state
             if self._philox is None:
-                counter = [position & _MASK, position >> 64, 0, 0]
-                self._philox = np.random.Philox(key=[seed, 0], counter=counter)
+                self._philox = _philox(seed, 0, position)
             drawn: Host = self._philox.random_raw(blocks * _WORDS)
             self._state = GeneratorState(seed, position + blocks, children)
         return drawn[:n]
@@ -128,7 +127,7 @@ class Generator:
         with self._lock:
             seed, position, children = self._state
             self._state = GeneratorState(seed, position, children + 1)
-        return int(np.random.Philox(key=[seed, 1], counter=[children, 0, 0, 0]).random_raw())
+        return int(_philox(seed, 1, children).random_raw())
 
     def __repr__(self) -> str:
         """Seed and position."""
@@ -137,6 +136,12 @@ class Generator:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy by state."""
         return _restored, (tuple(self._state),)
+
+
+def _philox(seed: int, stream: int, position: int) -> Any:
+    """NumPy's generator; its words as arrays, for of a list NumPy makes float64 from 2**63 on."""
+    counter = np.array([position & _MASK, position >> 64, 0, 0], np.uint64)
+    return np.random.Philox(key=np.array([seed, stream], np.uint64), counter=counter)
 
 
 def _restored(state: tuple[int, int, int]) -> Generator:

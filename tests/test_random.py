@@ -133,6 +133,13 @@ def test_child_seeds_are_other_streams_and_leave_this_one_alone():
     assert seeds[0] == first
 
 
+@pytest.mark.parametrize("seed", [2**63 + 5, MASK])
+def test_large_seeds_keep_all_their_bits(seed):
+    words = pg.Generator(seed).words(8)
+    np.testing.assert_array_equal(words, np.random.Philox(key=seed).random_raw(8))
+    assert pg.Generator(seed).child_seed() != pg.Generator(seed - 1).child_seed()
+
+
 def test_seeds():
     assert pg.manual_seed(-1).initial_seed() == MASK
     assert pg.random.initial_seed() == MASK
