@@ -21,7 +21,7 @@ def _scatter(F: Any, x: Any, places: Any, rows: int, value: float) -> Any:
 gather_rows = Primitive(
     "gather_rows", ("x", "places"),
     {
-        "x": lambda g, F, places, x_shape: F.scatter_rows(g, places, rows=x_shape[0]),
+        "x": lambda g, F, places, x_shape: F.scatter_rows(g, places, rows=x_shape[0], value=0),
         "places": CONSTANT,
     },
     forward=lambda F, x, places: F.take(x, places, axis=0), promotes=("x",),
