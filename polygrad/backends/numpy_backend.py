@@ -14,6 +14,7 @@ import numpy as np
 from polygrad import dtypes, indexing
 from polygrad.backend import Array, Backend, Capabilities
 from polygrad.backends.numpy_kernels import KERNELS
+from polygrad.backends.numpy_recurrence import CELLS
 from polygrad.backends.numpy_transforms import TRANSFORMS
 from polygrad.backends.numpy_updates import UPDATES
 from polygrad.device import Device
@@ -32,7 +33,7 @@ class NumpyBackend(Backend):
 
     def __init__(self) -> None:
         super().__init__()
-        for name, function in {**KERNELS, **TRANSFORMS, **UPDATES}.items():
+        for name, function in {**KERNELS, **CELLS, **TRANSFORMS, **UPDATES}.items():
             self.kernel(name)(function)
 
     @property
@@ -105,7 +106,7 @@ class NumpyBackend(Backend):
         self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...]
     ) -> Array:
         """numpy.lib.stride_tricks.as_strided."""
-        size = array.itemsize
+        array, size = np.ascontiguousarray(array), array.itemsize
         return np.lib.stride_tricks.as_strided(
             array, shape, tuple(s * size for s in strides), writeable=False
         )

@@ -1,0 +1,127 @@
+"""NumPy's cells of recurrent networks: each in a few arrays of its own, written in place.
+
+They compute what the forwards of `polygrad.ops._recurrence` compute; the formulas are there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polygrad.backend import FORWARDS, Array, Kernel
+
+__all__ = ["CELLS"]
+
+
+@np.errstate(over="ignore")
+def _logistic(z: Array) -> None:
+    """1 / (1 + e^-z) in the place of z: where the power is infinite, its limit 0."""
+    np.negative(z, z)
+    np.exp(z, z)
+    z += 1
+    np.reciprocal(z, z)
+
+
+def _slope(a: Array) -> Array:
+    """The derivative of the logistic function, from its values."""
+    s = 1 - a
+    s *= a
+    return s
+
+
+def _lstm_cell(x: Array, y: Array, c: Array) -> tuple[Array, Array, Array]:
+    """The logistic function of all blocks at once, then the third replaced."""
+    n = c.shape[-1]
+    a = x + y
+    u = np.tanh(a[..., 2 * n : 3 * n])
+    _logistic(a)
+    a[..., 2 * n : 3 * n] = u
+    new = a[..., n : 2 * n] * c
+    u *= a[..., :n]
+    new += u
+    h = np.tanh(new)
+    h *= a[..., 3 * n :]
+    return h, new, a
+
+
+def _lstm_cell_adjoint(
+    F: Any, gh: Array | None, gc: Array | None, ga: Array | None, c: Array, new: Array, a: Array
+) -> tuple[Array, Array]:
+    """Where gh is there, as in every run."""
+    if gh is None:
+        found: Any = FORWARDS["lstm_cell_adjoint"]
+        out: tuple[Array, Array] = found(F, gh, gc, ga, c, new, a)
+        return out
+    n = c.shape[-1]
+    d, u = np.empty_like(a), a[..., 2 * n : 3 * n]
+    t = np.tanh(new)
+    np.multiply(gh, t, d[..., 3 * n :])
+    t *= t
+    np.subtract(1, t, t)
+    t *= a[..., 3 * n :]
+    t *= gh
+    if gc is not None:
+        t += gc
+    np.multiply(t, u, d[..., :n])
+    np.multiply(t, c, d[..., n : 2 * n])
+    np.multiply(t, a[..., :n], d[..., 2 * n : 3 * n])
+    if ga is not None:
+        d += ga
+    s = _slope(a)
+    middle = s[..., 2 * n : 3 * n]
+    np.multiply(u, u, middle)
+    np.subtract(1, middle, middle)
+    d *= s
+    t *= a[..., n : 2 * n]
+    return d, t
+
+
+def _gru_cell(x: Array, y: Array, h: Array) -> tuple[Array, Array]:
+    """r, z, n and y_n in one array."""
+    n = h.shape[-1]
+    a = np.empty((*h.shape[:-1], 4 * n), h.dtype)
+    gates, new = a[..., : 2 * n], a[..., 2 * n : 3 * n]
+    np.add(x[..., : 2 * n], y[..., : 2 * n], gates)
+    _logistic(gates)
+    a[..., 3 * n :] = y[..., 2 * n :]
+    np.multiply(a[..., :n], y[..., 2 * n :], new)
+    new += x[..., 2 * n :]
+    np.tanh(new, new)
+    out = h - new
+    out *= a[..., n : 2 * n]
+    out += new
+    return out, a
+
+
+def _gru_cell_adjoint(
+    F: Any, gh: Array | None, ga: Array | None, h: Array, a: Array
+) -> tuple[Array, Array, Array]:
+    """Where gh is there and ga is not, as in every run but under a second derivative."""
+    if gh is None or ga is not None:
+        found: Any = FORWARDS["gru_cell_adjoint"]
+        out: tuple[Array, Array, Array] = found(F, gh, ga, h, a)
+        return out
+    n = h.shape[-1]
+    r, z, new, inner = (a[..., k * n : (k + 1) * n] for k in range(4))
+    gx = np.empty((*a.shape[:-1], 3 * n), a.dtype)
+    gn, s = gx[..., 2 * n :], new * new
+    np.subtract(1, z, gn)
+    gn *= gh
+    np.subtract(1, s, s)
+    gn *= s
+    np.multiply(gn, inner, gx[..., :n])
+    np.subtract(h, new, gx[..., n : 2 * n])
+    gx[..., n : 2 * n] *= gh
+    gx[..., : 2 * n] *= _slope(a[..., : 2 * n])
+    gy = gx.copy()
+    gy[..., 2 * n :] *= r
+    return gx, gy, gh * z
+
+
+CELLS: dict[str, Kernel] = {
+    "lstm_cell": _lstm_cell,
+    "lstm_cell_adjoint": _lstm_cell_adjoint,
+    "gru_cell": _gru_cell,
+    "gru_cell_adjoint": _gru_cell_adjoint,
+}
