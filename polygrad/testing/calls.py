@@ -58,6 +58,7 @@ def _constant(value: Any, device: str) -> Tensor:
 
 
 def floating(made: Any) -> list[Tensor]:
-    """The tensors of a result that can have a gradient."""
-    found = [made] if isinstance(made, Tensor) else list(made)
-    return [t for t in found if isinstance(t, Tensor) and t.kernels.kind >= REAL]
+    """The tensors of a result that can have a gradient, out of tuples and lists at any depth."""
+    if isinstance(made, (tuple, list)):
+        return [t for part in made for t in floating(part)]
+    return [made] if isinstance(made, Tensor) and made.kernels.kind >= REAL else []
