@@ -271,7 +271,7 @@ class Backend(ABC):
     def strided_view(
         self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...]
     ) -> Array | None:
-        """A view of a C-ordered `array`, strides in elements; None if the library has none."""
+        """A view of `array`, or of a C-ordered copy; strides in elements. None: there is none."""
         del array, shape, strides
         return None
 

@@ -423,6 +423,32 @@ def test_strided_views(place):
         np.testing.assert_array_equal(settled(backend, device, view), want)
 
 
+def test_strided_views_of_flipped_arrays(place):
+    backend, device = place
+    host = np.arange(12, dtype=np.float32)
+    flipped = backend.getitem(backend.from_numpy(host, device), (slice(None, None, -1), Ellipsis))
+    view = backend.strided_view(flipped, (4, 3), (3, 1))
+    if view is not None:
+        np.testing.assert_array_equal(settled(backend, device, view), host[::-1].reshape(4, 3))
+
+
+def test_where_of_flipped_arrays(place):
+    """dpnp read memory that was not theirs."""
+    backend, device = place
+    host = np.arange(12, dtype=np.float32).reshape(3, 4)
+    back = (slice(None, None, -1), slice(None, None, -1), Ellipsis)
+    x = backend.getitem(backend.from_numpy(host, device), back)
+    mask = backend.getitem(backend.from_numpy(host > 5, device), back)
+    k = backend.kernels(device, dtypes.float32)
+    for number in (x, k.full((), -1.0)):
+        for a, b in ((x, number), (number, x)):
+            want = np.where(*(backend.to_numpy(t) for t in (mask, a, b)))
+            np.testing.assert_array_equal(settled(backend, device, k.where(mask, a, b)), want)
+            with nullcontext() if k.guard is None else k.guard():
+                plain = k.xp.where(mask, a, b)
+            np.testing.assert_array_equal(settled(backend, device, plain), want)
+
+
 def test_reductions_agree_with_numpy(place):
     """Whatever serves them: kernels of the backend, or the library."""
     backend, device = place

@@ -173,6 +173,7 @@ class CupyBackend(Backend):
         """cupy.lib.stride_tricks.as_strided."""
         strides = tuple(s * array.itemsize for s in strides)
         with self._at(array.data.device_id):
+            array = cupy.ascontiguousarray(array)
             return cupy.lib.stride_tricks.as_strided(array, shape, strides)
 
     def getitem(self, array: Array, key: tuple[Any, ...]) -> Array:

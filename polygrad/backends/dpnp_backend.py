@@ -24,6 +24,7 @@ import threading
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 import dpctl
@@ -126,8 +127,8 @@ class DpnpBackend(Backend):
 
     @property
     def xp(self) -> Any:
-        """The library."""
-        return dpnp
+        """The library, but for `where` and `linalg.eigvalsh`."""
+        return _NAMESPACE
 
     @property
     def special(self) -> Any:
@@ -214,9 +215,37 @@ class DpnpBackend(Backend):
         self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...]
     ) -> Array:
         """The constructor takes an array as buffer, with its offset."""
-        size = array.itemsize
+        array, size = dpnp.ascontiguousarray(array), array.itemsize
         strides = tuple(s * size for s in strides)
         return dpnp.ndarray(shape, dtype=array.dtype, buffer=array, strides=strides)
+
+
+def _forwards(x: Any) -> Any:
+    """A copy of an array with a negative stride, anything else itself."""
+    flipped = isinstance(x, dpnp.ndarray) and any(step < 0 for step in x.strides)
+    return dpnp.ascontiguousarray(x) if flipped else x
+
+
+def _where(condition: Array, x: Any, y: Any) -> Array:
+    """Of several arrays with negative strides the library reads memory that is not theirs."""
+    return dpnp.where(_forwards(condition), _forwards(x), _forwards(y))
+
+
+def _eigvalsh(x: Array) -> Array:
+    """Of an array with a negative stride the library raises."""
+    return dpnp.linalg.eigvalsh(_forwards(x))
+
+
+def _namespace(library: Any, **functions: Any) -> ModuleType:
+    """The namespace of a library with some functions in the place of its own."""
+    made = ModuleType(library.__name__)
+    made.__dict__.update({**vars(library), **functions})
+    return made
+
+
+_NAMESPACE = _namespace(
+    dpnp, where=_where, linalg=_namespace(dpnp.linalg, eigvalsh=_eigvalsh)
+)  # fmt: skip
 
 
 def _sum(F: Kernels, x: Array, axis: Any = None, keepdims: bool = False) -> Array:

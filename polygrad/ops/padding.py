@@ -159,7 +159,6 @@ def _windows(F: Any, x: Any, window_shape: Shape, axis: Shape) -> Any:
     shape = (*_counts(x.shape, window_shape, axis), *window_shape)
     strides = [size_of(x.shape[i + 1 :]) for i in range(x.ndim)]
     strides += [strides[a] for a in axis]
-    x = F.xp.reshape(F.xp.reshape(x, (-1,)), x.shape)  # a copy unless x is in C order
     view = F.backend.strided_view(x, shape, tuple(strides))
     if view is not None:
         return view
