@@ -25,7 +25,7 @@ from polygrad.errors import (
     ShapeError,
 )
 from polygrad.indexing import broadcasts
-from polygrad.registry import default_device, kernels_for, require_backend
+from polygrad.registry import default_device, default_integer, kernels_for, require_backend
 from polygrad.tape import Node, Port
 from polygrad.tensor import Tensor, new_tensor, raw
 
@@ -92,6 +92,8 @@ def _computing(p: Primitive, operands: list[Any], lead: Kernels) -> Kernels:
     if number >= 0:
         start = dtypes.bool if dtype is None else dtype
         dtype = dtypes.promote_scalar(start, number, default_dtype())
+        if number == dtypes.INTEGER and start == dtypes.bool:
+            dtype = default_integer(lead.device)
     if dtype is None:
         dtype = lead.dtype
     if p.floating and dtypes.kind_of(dtype) < dtypes.REAL:

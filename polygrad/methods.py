@@ -97,7 +97,7 @@ def attach_methods() -> None:
     _attach("retains_grad", property(retains_grad))
     _attach("to", to)
     _attach("__array_namespace__", array_namespace)
-    _attach("to_device", lambda self, device, /, *, stream=None: to_place(self, None, device))
+    _attach("to_device", to_device)
 
 
 def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -259,6 +259,23 @@ def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     from polygrad.namespace import namespace  # noqa: PLC0415  it lists what is attached here
 
     return namespace(self.device, api_version=api_version)
+
+
+def to_device(self: Tensor, device: Any, /, *, stream: None = None) -> Tensor:
+    """The tensor on another device, as `to`; the standard's name.
+
+    Raises
+    ------
+    UnknownDeviceError, DtypeError
+        There is no such device, or it lacks the dtype.
+    InvalidArgumentError
+        A stream was given: polygrad orders its own work.
+    """
+    if stream is not None:
+        raise InvalidArgumentError(
+            f"the stream {stream!r} is not taken", "to_device, argument stream", "leave it out"
+        )
+    return to_place(self, None, device)
 
 
 def to(

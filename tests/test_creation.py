@@ -265,6 +265,35 @@ def test_lists_that_hold_tensors_stay_on_the_tape():
     assert not pg.tensor([a, b[0]]).requires_grad
 
 
+def test_numbers_in_lists_beside_tensors_are_weak_and_follow_them(device):
+    third = 1 / 3
+    x = pg.tensor([1.0, 2.0], device=device, requires_grad=True)
+    y = pg.asarray([x, [2, third]])
+    assert (y.dtype, y.device, y.requires_grad) == (pg.float32, device, True)
+    assert pg.asarray([pg.tensor(1, dtype=pg.int8, device=device), 2]).dtype == pg.int8
+    assert pg.asarray([x.detach()[0], 1j]).dtype == pg.complex64
+    assert pg.asarray([[x[0]], [True]], dtype=pg.int32).dtype == pg.int32
+    precise = pg.asarray([pg.tensor(1.0, dtype=pg.float64), third])
+    assert precise[1].item() == third
+    assert pg.asarray([pg.tensor(1.0), np.ones(())]).dtype == pg.float64
+    assert pg.asarray([x[0], third], device="cpu").device == "cpu"
+
+
+def test_logspace_agrees_with_numpy(device):
+    for args, keywords in (((0, 2, 5), {}), ((-1.0, 1.0, 3), {"base": 2.0, "endpoint": False})):
+        want = np.logspace(*args, **keywords).astype("f4")
+        assert_close(pg.logspace(*args, device=device, **keywords), want)
+        ends = [pg.tensor(float(a), device=device, requires_grad=True) for a in args[:2]]
+        made = pg.logspace(*ends, args[2], **keywords)
+        assert_close(made.detach(), want)
+        made.sum().backward()
+        assert all(end.grad is not None for end in ends)
+    assert pg.logspace(0, 2, 3, dtype=pg.int32).tolist() == [1, 10, 100]
+    assert pg.logspace(0, 1).shape == (50,)
+    with pytest.raises(InvalidArgumentError, match="argument base"):
+        pg.logspace(0, 1, base=-2)
+
+
 def test_a_filling_tensor_stays_on_the_tape(device):
     a = pg.tensor(np.float32(2), device=device, requires_grad=True)
     y = pg.full((2, 3), a)

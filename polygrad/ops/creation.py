@@ -162,7 +162,7 @@ def asarray(
     if _contains_tensor(obj):
         if copy is False:
             raise _copy_needed("a list of tensors becomes one", "asarray")
-        return _stacked(obj, *_common(obj, dtype, device))
+        return to_place(_stacked(obj, *_common(obj, dtype)), None, device)
     made = obj if isinstance(obj, Tensor) else _wrap(obj, dtype, device, copy)
     moved = to_place(made, dtype, device)
     if copy is False and moved is not made:
@@ -178,11 +178,11 @@ def _copy_needed(why: str, where: str) -> CopyNeededError:
     )
 
 
-def _common(obj: Any, dtype: Any, device: Any) -> tuple[dtypes.Dtype, Device]:
+def _common(obj: Any, dtype: Any) -> tuple[dtypes.Dtype, Device]:
     """The dtype and device of nested lists with Tensors, beside which numbers are weak."""
     leaves = list(_leaves(obj))
     tensors = [x for x in leaves if isinstance(x, Tensor)]
-    place = tensors[0].device if device is None else find_device(device)
+    place = tensors[0].device
     if dtype is not None:
         return dtypes.canonical(dtype), place
     found = tensors[0].dtype
