@@ -23,7 +23,7 @@ CHAPTERS = {
     "nn.functional": (
         "bilinear", "activation", "softmax", "normalization", "similarity", "convolution",
         "folding", "pooling", "adaptive_pooling", "dropout", "embedding",
-        "recurrent_cells", "recurrent", "loss", "cross_entropy",
+        "recurrent_cells", "recurrent", "attention", "loss", "cross_entropy",
     ),
     "linalg": (
         "linalg_spectra", "linalg_factorizations", "linalg_solvers", "linalg_determinants",
