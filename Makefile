@@ -30,7 +30,7 @@ test_env := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 JAX_PLATF
 
 .PHONY: help
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 24
 
 # Its matrices are small: a second BLAS thread gains nothing, and waits in a loop on a busy machine.
 .PHONY: demo
@@ -84,6 +84,18 @@ cases: $(if $(CASES),$(VENV)/.test) ## Run a folder of cases: make cases CASES=p
 	@test -n "$(CASES)" || { echo 'make cases: say which folder: make cases CASES=path'; exit 2; }
 	$(test_env) $(python) "$(CASES)/run.py" polygrad $(ARGS)
 
+# A checkout of data-apis/array-api-tests with its submodule; docs/array_api.md says how to get one.
+DEVICE       ?= cpu
+MAX_EXAMPLES ?= 100
+namespace     = $(subst :,_,$(DEVICE))
+.PHONY: array-api-tests
+array-api-tests: $(if $(SUITE),$(VENV)/.suite) ## The array API's own tests: make array-api-tests SUITE=path [DEVICE=sycl:cpu:0]
+	@test -n "$(SUITE)" || { echo 'make array-api-tests: say where: make array-api-tests SUITE=path'; exit 2; }
+	cd "$(SUITE)" && $(test_env) ARRAY_API_TESTS_MODULE=polygrad.$(namespace) "$(abspath $(VENV))/bin/python" \
+	    -m pytest array_api_tests/ --max-examples $(MAX_EXAMPLES) --disable-deadline --hypothesis-seed=0 \
+	    $(addprefix --xfails-file=,$(abspath $(wildcard conformance/array_api/$(namespace).txt))) \
+	    -q -p no:cacheprovider -W ignore -rfX $(ARGS)
+
 .PHONY: clean
 clean: ## Remove caches and build products
 	rm -rf .cache .hypothesis build dist out
@@ -99,8 +111,9 @@ distclean: clean ## Remove the virtual environment too
 $(VENV)/.demo:  extras := examples$(sycl)
 $(VENV)/.test:  extras := dev,examples,conformance,jax$(sycl)
 $(VENV)/.bench: extras := bench,examples$(sycl)
+$(VENV)/.suite: extras := array-api-tests,dev$(sycl)
 
-$(VENV)/.demo $(VENV)/.test $(VENV)/.bench: $(VENV)/.made pyproject.toml
+$(VENV)/.demo $(VENV)/.test $(VENV)/.bench $(VENV)/.suite: $(VENV)/.made pyproject.toml
 	@echo "Installing polygrad[$(extras)] into $(VENV) (minutes and gigabytes the first time)"
 	$(python) -m pip install --quiet --disable-pip-version-check --editable ".[$(extras)]"
 	@touch $@
