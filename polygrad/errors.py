@@ -26,6 +26,8 @@ __all__ = [
     "ShapeError",
     "UnknownDeviceError",
     "UnsupportedOperationError",
+    "WorkerError",
+    "WorkerTimeoutError",
 ]
 
 
@@ -108,6 +110,14 @@ class UnsupportedOperationError(PolygradError, NotImplementedError):
 
 class OutOfMemoryError(PolygradError, MemoryError):
     """The device's memory is exhausted."""
+
+
+class WorkerError(PolygradError, RuntimeError):
+    """A worker process of a DataLoader died, or failed with an error that cannot be rebuilt."""
+
+
+class WorkerTimeoutError(WorkerError, TimeoutError):
+    """A batch did not come from a worker process in time."""
 
 
 class PrimitiveError(PolygradError, TypeError):

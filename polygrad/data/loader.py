@@ -1,20 +1,22 @@
-"""DataLoader: a dataset in batches, in this process."""
+"""DataLoader: a dataset in batches, made in this process or by workers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 from polygrad import random
 from polygrad.data.collate import default_collate
-from polygrad.data.dataset import IterableDataset, collated, fetch
+from polygrad.data.dataset import IterableDataset
+from polygrad.data.fetching import Collate, Fetcher
 from polygrad.data.sampler import BatchSampler, RandomSampler, SequentialSampler, positive
-from polygrad.errors import InvalidArgumentError, UnsupportedOperationError
+from polygrad.errors import InvalidArgumentError
+from polygrad.ops.creation import to_place
+from polygrad.registry import find_device
+from polygrad.tensor import Tensor
+from polygrad.tree import tree_map
 
 __all__ = ["DataLoader"]
-
-Collate = Callable[[list[Any]], Any]
 
 
 def _itself(item: Any) -> Any:
@@ -36,18 +38,48 @@ class DataLoader:
     sampler, batch_sampler
         An order of indices, or of lists of them, of one's own.
     num_workers
-        0: this process fetches the items.
+        How many processes fetch the items; 0: this one does. It changes neither the batches nor
+        their order nor the random numbers of this process.
     collate_fn
         Makes a batch of a list of items; `default_collate` if not given.
+    pin_memory
+        Accepted, and without effect: batches are copied to their device from the memory that is
+        shared with the workers, not from page-locked memory.
     drop_last
-        Leave out a last batch that is not full.
+        Leave out a last batch that is not full; of a stream, that of each worker.
+    timeout
+        Seconds to wait for a batch of a worker; 0: for ever.
+    worker_init_fn
+        Called with its number in each worker when it starts, after its random numbers were seeded.
+    multiprocessing_context
+        "fork", "spawn", "forkserver" or a context of `multiprocessing`: how workers start. If not
+        given: what `multiprocessing.set_start_method` has set to spawn or forkserver; else fork on
+        Linux, where no other thread runs and only array libraries are in use that survive it; else
+        spawn, for which dataset and functions must be picklable.
     generator
-        Of the random order. The default stream is not touched by an epoch that is not shuffled.
+        Of the random order and the workers' seeds. The default stream is not touched by an epoch
+        that is not shuffled.
+    prefetch_factor
+        How many batches each worker fetches ahead; 2 if not given.
+    persistent_workers
+        Keep the workers from epoch to epoch, until the loader goes. Their random numbers are seeded
+        anew all the same.
+    in_order
+        False: with workers, batches come as they are ready.
+    device
+        Where the Tensors of a batch go. If not given they stay where `collate_fn` makes them; those
+        that a worker makes on the CPU come to the default device.
 
     Raises
     ------
     InvalidArgumentError
         Arguments that exclude each other, or are out of their domain.
+
+    Notes
+    -----
+    Worker i's random numbers (polygrad's, Python's and NumPy's own) start from a seed of the epoch
+    plus i. An exception of a worker is raised here, with the worker's traceback as a note; the
+    epoch is over then, as it is without workers.
 
     >>> [batch.shape for batch in DataLoader([1.0, 2.0, 3.0], batch_size=2)]
     [(2,), (1,)]
@@ -62,21 +94,27 @@ class DataLoader:
         batch_sampler: Iterable[list[Any]] | None = None,
         num_workers: int = 0,
         collate_fn: Collate | None = None,
+        pin_memory: bool = False,
         drop_last: bool = False,
-        *,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], Any] | None = None,
+        multiprocessing_context: Any = None,
         generator: random.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        in_order: bool = True,
+        device: Any = None,
     ) -> None:
-        if num_workers != 0:
-            if num_workers < 0:
-                raise InvalidArgumentError(
-                    f"num_workers is {num_workers!r}", "DataLoader, argument num_workers",
-                    "it must be at least 0",
-                )  # fmt: skip
-            raise UnsupportedOperationError(
-                f"worker processes are not there yet: num_workers={num_workers}",
-                "DataLoader, argument num_workers", "pass num_workers=0",
-            )  # fmt: skip
         self.dataset, self.num_workers, self.generator = dataset, num_workers, generator
+        self.pin_memory, self.timeout, self.worker_init_fn = pin_memory, timeout, worker_init_fn
+        self.multiprocessing_context, self.in_order = multiprocessing_context, in_order
+        self.prefetch_factor, self.persistent_workers = prefetch_factor, persistent_workers
+        self.device = None if device is None else find_device(device)
+        self._pool: Any = None
+        self._check_workers()
+        if num_workers and prefetch_factor is None:
+            self.prefetch_factor = 2
         self.is_stream = isinstance(dataset, IterableDataset)
         _check(self.is_stream, bool(shuffle), sampler, batch_sampler, batch_size, drop_last)
         if sampler is None and not self.is_stream:
@@ -92,29 +130,71 @@ class DataLoader:
         batched = batch_sampler is not None or batch_size is not None
         self.collate_fn: Collate = collate_fn or (default_collate if batched else _itself)
 
-    def __iter__(self) -> Iterator[Any]:
-        """The batches of one epoch."""
-        collate = self.collate_fn
-        if self.is_stream:
-            yield from self._stream()
-        elif self.batch_sampler is not None:
-            at_once = collate is default_collate
-            for indices in self.batch_sampler:
-                made = collated(self.dataset, indices) if at_once else None
-                yield collate(fetch(self.dataset, indices)) if made is None else made
-        else:
-            for index in self.sampler or ():
-                yield collate(self.dataset[index])
+    def _check_workers(self) -> None:
+        """Refuse what is out of its domain, and what needs workers where there are none."""
+        for name, least in (("num_workers", 0), ("prefetch_factor", 1), ("timeout", 0)):
+            value = getattr(self, name)
+            if value is None and name == "prefetch_factor":
+                continue
+            kinds = (int, float) if name == "timeout" else (int,)
+            if not isinstance(value, kinds) or isinstance(value, bool) or not value >= least:
+                raise InvalidArgumentError(
+                    f"{name} is {value!r}", f"DataLoader, argument {name}",
+                    f"it is {'a number' if name == 'timeout' else 'an int'}, at least {least}",
+                )  # fmt: skip
+        if not self.num_workers:
+            for name in ("prefetch_factor", "persistent_workers", "multiprocessing_context"):
+                if getattr(self, name):
+                    raise InvalidArgumentError(
+                        f"{name} is about worker processes, and there are none",
+                        f"DataLoader, argument {name}", "pass num_workers=1 or more",
+                    )  # fmt: skip
 
-    def _stream(self) -> Iterator[Any]:
-        items, size = iter(self.dataset), self.batch_size
-        if size is None:
-            for item in items:
-                yield self.collate_fn(item)
-            return
-        while batch := list(islice(items, size)):
-            if len(batch) == size or not self.drop_last:
-                yield self.collate_fn(batch)
+    def __iter__(self) -> Iterator[Any]:
+        """The batches of one epoch. A random order is drawn here, not when the first batch is."""
+        batched = self.batch_sampler is not None
+        keys = None
+        if not self.is_stream:
+            keys = iter(self.batch_sampler if batched else self.sampler)  # type: ignore[arg-type]
+        size, drop = self.batch_size, self.drop_last
+        fetcher = Fetcher(self.dataset, self.collate_fn, batched, size, drop)
+        if self.num_workers:
+            return self._with_workers(fetcher, keys)
+        return self._here(fetcher, keys)
+
+    def _here(self, fetcher: Fetcher, keys: Iterator[Any] | None) -> Iterator[Any]:
+        if keys is None:
+            for batch in fetcher.stream():
+                yield self._placed(batch)
+        else:
+            for key in keys:
+                yield self._placed(fetcher.batch(key))
+
+    def _placed(self, batch: Any) -> Any:
+        if self.device is None:
+            return batch
+        to = lambda x: to_place(x, None, self.device) if isinstance(x, Tensor) else x
+        return tree_map(to, batch)
+
+    def _with_workers(self, fetcher: Fetcher, keys: Iterator[Any] | None) -> Iterator[Any]:
+        from polygrad.data.epoch import Epoch  # noqa: PLC0415  multiprocessing: only if needed
+        from polygrad.data.pool import Pool, choose_context  # noqa: PLC0415
+
+        seed = (self.generator or random.default_generator).child_seed()
+        pool = self._pool
+        if pool is None or not pool.is_open:
+            context = choose_context(self.multiprocessing_context)
+            work, slots = (fetcher, self.worker_init_fn), self.prefetch_factor
+            pool = Pool(work, self.num_workers, slots, context, self.timeout)  # type: ignore[arg-type]
+            self._pool = pool if self.persistent_workers else None
+        return Epoch(
+            pool, keys, seed, device=self.device, in_order=self.in_order,
+            keep=self.persistent_workers,
+        )  # fmt: skip
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and deepcopy: all but the workers."""
+        return {**self.__dict__, "_pool": None}
 
     def __len__(self) -> int:
         """The number of batches, where the dataset or sampler has a length."""

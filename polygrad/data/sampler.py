@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from polygrad.errors import InvalidArgumentError, InvalidTypeError
 from polygrad.tensor import Tensor
 
 __all__ = [
-    "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
-    "WeightedRandomSampler", "positive",
+    "BatchSampler", "DistributedSampler", "RandomSampler", "Sampler", "SequentialSampler",
+    "SubsetRandomSampler", "WeightedRandomSampler", "positive",
 ]  # fmt: skip
 
 
@@ -88,18 +88,18 @@ class RandomSampler(Sampler):
         return len(self.data_source) if self._count is None else self._count
 
     def __iter__(self) -> Iterator[int]:
-        """A new order each time."""
+        """A new order each time, drawn at once."""
         n, count = len(self.data_source), self.num_samples
         if not n:
-            return
+            return iter(())
         if self.replacement:
             drawn = random.integers(0, n, (count,), device="cpu", generator=self.generator)
-            yield from drawn.tolist()
-            return
-        while count > 0:
-            order = random.permutation(n, device="cpu", generator=self.generator).tolist()
-            yield from order[:count]
-            count -= n
+            return iter(drawn.tolist())
+        orders = [
+            random.permutation(n, device="cpu", generator=self.generator).tolist()
+            for _ in range(-(-count // n))
+        ]
+        return islice(chain.from_iterable(orders), count)
 
     def __len__(self) -> int:
         """The number of samples."""
@@ -180,6 +180,80 @@ class WeightedRandomSampler(Sampler):
         return self.num_samples
 
 
+class DistributedSampler(Sampler):
+    """The part of a dataset that one of several processes takes, which all draw the same order.
+
+    Each gets the same number of indices: where they do not divide evenly the first of the order
+    come again, or with `drop_last` the last are left out.
+
+    Parameters
+    ----------
+    dataset
+        With a length.
+    num_replicas, rank
+        How many processes there are, and which this is, from 0.
+    shuffle
+        Whether the order is random, another one for each epoch.
+    seed
+        Of the random order, the same in all processes.
+    drop_last
+        Leave out what does not divide evenly.
+
+    Raises
+    ------
+    InvalidArgumentError
+        A number out of its domain.
+
+    >>> [list(DistributedSampler(range(5), 2, rank, shuffle=False)) for rank in (0, 1)]
+    [[0, 2, 4], [1, 3, 0]]
+    """
+
+    def __init__(
+        self,
+        dataset: Sized,
+        num_replicas: int,
+        rank: int,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        self.dataset, self.shuffle, self.seed, self.drop_last = dataset, shuffle, seed, drop_last
+        self.num_replicas = positive("DistributedSampler", "num_replicas", num_replicas)
+        given: Any = rank
+        if not isinstance(given, int) or not 0 <= given < num_replicas:
+            raise InvalidArgumentError(
+                f"rank is {rank!r}", "DistributedSampler, argument rank",
+                f"it is an int from 0 to {num_replicas - 1}, another one in each process",
+            )  # fmt: skip
+        self.rank, self.epoch = rank, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the order: to be called before each epoch, with the same number everywhere."""
+        self.epoch = epoch
+
+    @property
+    def num_samples(self) -> int:
+        """How many indices each process gets."""
+        n, parts = len(self.dataset), self.num_replicas
+        return n // parts if self.drop_last else -(-n // parts)
+
+    def __iter__(self) -> Iterator[int]:
+        """The part of this process in the order of this epoch."""
+        n, total = len(self.dataset), self.num_samples * self.num_replicas
+        order = list(range(n))
+        if self.shuffle and n:
+            # A child seed: seed + epoch would make epochs of one seed those of another.
+            parent = random.Generator(self.seed)
+            parent.set_state(parent.get_state()._replace(children=self.epoch))
+            generator = random.Generator(parent.child_seed())
+            order = random.permutation(n, device="cpu", generator=generator).tolist()
+        return (order[i % n] for i in range(self.rank, total, self.num_replicas))
+
+    def __len__(self) -> int:
+        """How many indices each process gets."""
+        return self.num_samples
+
+
 class BatchSampler(Sampler):
     """Batches of what another sampler yields.
 
@@ -197,7 +271,9 @@ class BatchSampler(Sampler):
 
     def __iter__(self) -> Iterator[list[Any]]:
         """Lists of indices."""
-        indices = iter(self.sampler)
+        return self._batches(iter(self.sampler))
+
+    def _batches(self, indices: Iterator[Any]) -> Iterator[list[Any]]:
         while batch := list(islice(indices, self.batch_size)):
             if len(batch) == self.batch_size or not self.drop_last:
                 yield batch

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["WorkerInfo", "current", "get_worker_info"]
+__all__ = ["WorkerInfo", "become", "get_worker_info"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +17,7 @@ class WorkerInfo:
     id, num_workers
         Which it is, from 0, and how many there are.
     seed
-        The seed of its random numbers.
+        The seed of its random numbers in this epoch: that of the epoch plus `id`.
     dataset
         Its copy of the dataset.
     """
@@ -29,7 +28,12 @@ class WorkerInfo:
     dataset: Any
 
 
-current: ContextVar[WorkerInfo | None] = ContextVar("polygrad.data.worker", default=None)
+_here: list[WorkerInfo] = []  # of this process, for all of its threads; empty in the main process
+
+
+def become(info: WorkerInfo) -> None:
+    """Make this process that worker."""
+    _here[:] = [info]
 
 
 def get_worker_info() -> WorkerInfo | None:
@@ -38,4 +42,4 @@ def get_worker_info() -> WorkerInfo | None:
     >>> get_worker_info() is None
     True
     """
-    return current.get()
+    return _here[0] if _here else None

@@ -3,16 +3,8 @@
 import gc
 import time
 
-import pytest
-
 import polygrad as pg
-from polygrad.errors import UnsupportedOperationError
 from tests.cases.helpers import A, raises, same
-
-# 2026-11-29: the loader has no worker processes yet; until then it says so.
-WORKERS = pytest.mark.xfail(
-    raises=UnsupportedOperationError, reason="2026-11-29: worker processes come with the data issue"
-)
 
 
 class _Squares:
@@ -83,6 +75,11 @@ class _Stream:
         return iter(range(lo, self.n, st))
 
 
+class _Shards(pg.data.IterableDataset):
+    def __iter__(self):
+        return _Stream(7, pg.__name__).items()
+
+
 def _no_children(limit=15):
     import multiprocessing
 
@@ -92,7 +89,6 @@ def _no_children(limit=15):
     return not multiprocessing.active_children()
 
 
-@WORKERS
 def test_072_worker_exception_reaches_caller():
     """Source: pytorch/pytorch#30147, pytorch/pytorch#44820, microsoft/infinibatch#17
     Kind: data
@@ -133,7 +129,6 @@ def test_072_worker_exception_reaches_caller():
     assert _no_children()
 
 
-@WORKERS
 def test_074_loader_order_and_length():
     """Source: meta-pytorch/data#1440, pytorch/pytorch#20749
     Kind: data
@@ -183,7 +178,6 @@ def test_075_unshuffled_loader_leaves_rng_alone():
     same(draw(), want)
 
 
-@WORKERS
 def test_077_iterable_dataset_shards():
     """Source: pytorch/pytorch#30599, espnet/espnet#2081, huggingface/finetrainers#394
     Kind: data
@@ -191,21 +185,15 @@ def test_077_iterable_dataset_shards():
     process it must be None again afterwards.
     Right: sharding by worker id yields every item once; without workers the info is None. By hand.
     """
-    name = pg.__name__
-
-    class S(pg.data.IterableDataset):
-        def __iter__(self):
-            return _Stream(7, name).items()
-
     for nw in (0, 1, 3):
         got = sorted(
             int(v)
-            for b in pg.data.DataLoader(S(), batch_size=2, num_workers=nw)
+            for b in pg.data.DataLoader(_Shards(), batch_size=2, num_workers=nw)
             for v in A(b).tolist()
         )
         assert got == list(range(7)), (nw, got)
         assert pg.data.get_worker_info() is None
     raises(
         (ValueError, RuntimeError, TypeError),
-        lambda: pg.data.DataLoader(S(), batch_size=2, shuffle=True),
+        lambda: pg.data.DataLoader(_Shards(), batch_size=2, shuffle=True),
     )
