@@ -96,7 +96,6 @@ def attach_methods() -> None:
     _attach("retain_grad", retain_grad)
     _attach("retains_grad", property(retains_grad))
     _attach("to", to)
-    _attach("__array_namespace__", array_namespace)
     _attach("to_device", to_device)
 
 
@@ -254,13 +253,6 @@ def zero_(self: Tensor) -> Tensor:
 
 
 # ---- places ---------------------------------------------------------------------------------
-def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
-    """The array API namespace of this tensor's backend and device."""
-    from polygrad.namespace import namespace  # noqa: PLC0415  it lists what is attached here
-
-    return namespace(self.device, api_version=api_version)
-
-
 def to_device(self: Tensor, device: Any, /, *, stream: None = None) -> Tensor:
     """The tensor on another device, as `to`; the standard's name.
 

@@ -14,7 +14,7 @@ import math
 import sys
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,14 +22,14 @@ from polygrad import dtypes
 from polygrad.errors import InvalidArgumentError, PolygradError
 from polygrad.inspection import ArrayNamespaceInfo
 from polygrad.ops import functions_of
-from polygrad.registry import device as use_device
-from polygrad.registry import entries, find_device, load
+from polygrad.registry import chosen_device, entries, find_device, load
 from polygrad.tensor import Tensor
 
 __all__ = ["CONSTANTS", "VERSION", "Namespace", "namespace"]
 
 CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}
 EXTENSIONS = ("fft", "linalg")
+_PARTS = (*EXTENSIONS, "special")
 VERSION = "2024.12"
 VERSIONS = ("2021.12", "2022.12", "2023.12", VERSION, "2025.12")
 
@@ -41,6 +41,7 @@ class Namespace(types.ModuleType):
     """
 
     __array_api_version__ = VERSION
+    __path__: ClassVar[list[str]] = []  # a package: its extensions can be imported
 
     def __init__(self, device: str) -> None:
         super().__init__(_module_name(device), self.__doc__)
@@ -104,13 +105,17 @@ def _bound(function: Callable[..., Any], device: str) -> Callable[..., Any]:
 
     A Tensor that comes first says where the function runs, so there is nothing to choose.
     """
+    place = find_device(device)
 
     @functools.wraps(function)
     def inner(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], Tensor):
             return function(*args, **kwargs)
-        with use_device(device):
+        token = chosen_device.set(place)
+        try:
             return function(*args, **kwargs)
+        finally:
+            chosen_device.reset(token)
 
     return inner
 
@@ -149,12 +154,24 @@ def namespace(device: Any = None, *, api_version: str | None = None) -> Namespac
     >>> namespace("cpu").zeros(2)
     tensor([0., 0.], dtype=float32)
     """
+    return _of_version(find_device(device).name, api_version)
+
+
+def _of_version(device: str, api_version: str | None) -> Namespace:
     if api_version not in (None, *VERSIONS):
         raise InvalidArgumentError(
             f"the array API version {api_version!r} is not known", "argument api_version",
             "versions: " + ", ".join(VERSIONS),
         )  # fmt: skip
-    return _make(find_device(device).name)
+    return _make(device)
+
+
+def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Namespace:
+    """The array API namespace of this tensor's device. Raises as `namespace`."""
+    return _of_version(self.kernels.device.name, api_version)
+
+
+Tensor.__array_namespace__ = _array_namespace  # type: ignore[attr-defined]
 
 
 # ---- import polygrad.cpu ------------------------------------------------------------------------
@@ -165,38 +182,43 @@ class _Finder:
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """The spec of a namespace, None for all other modules."""
+        """The spec of a namespace or of an extension of one, None for all other modules."""
         del path, target
-        device = _device_called(name)
-        return None if device is None else importlib.machinery.ModuleSpec(name, _Loader(device))
+        package, _, last = name.rpartition(".")
+        if package == "polygrad":
+            device = _device_called(last)
+            made: Any = None if device is None else namespace(device)
+        else:
+            inside = isinstance(sys.modules.get(package), Namespace) and last in _PARTS
+            made = getattr(sys.modules[package], last) if inside else None
+        return None if made is None else importlib.machinery.ModuleSpec(name, _Loader(made))
 
 
 class _Loader:
-    def __init__(self, device: str) -> None:
-        self.device = device
+    """Loads what there is already."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self.module = module
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
-        """The one namespace of the device."""
+        """The one namespace of the device, or its part."""
         del spec
-        return namespace(self.device)
+        return self.module
 
     def exec_module(self, module: types.ModuleType) -> None:
         """It is complete."""
 
 
-def _device_called(module: str) -> str | None:
-    """The device whose namespace is called `module`, if it is here."""
-    package, _, last = module.rpartition(".")
-    if package != "polygrad":
-        return None
+def _device_called(name: str) -> str | None:
+    """The device whose namespace is called `name`, if it is here."""
     for entry in entries():
-        if last.startswith(entry.device_kinds):
+        if name.startswith(entry.device_kinds):
             try:
                 found = load(entry.name).devices()
             except PolygradError:
                 continue
             for device in found:
-                if _module_name(device.name) == module:
+                if _module_name(device.name) == f"polygrad.{name}":
                     return device.name
     return None
 

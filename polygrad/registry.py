@@ -34,6 +34,7 @@ __all__ = [
     "ENTRY_POINTS",
     "Entry",
     "backend_of",
+    "chosen_device",
     "default_device",
     "default_integer",
     "device",
@@ -85,7 +86,7 @@ _loaded: dict[str, Backend] = {}
 _by_type: dict[type, Backend] = {}
 _scanned: list[bool] = []
 _loading = threading.RLock()
-_default: ContextVar[Device | None] = ContextVar("polygrad.default_device", default=None)
+chosen_device: ContextVar[Device | None] = ContextVar("polygrad.chosen_device", default=None)
 _process_default: list[Device] = []
 
 
@@ -333,7 +334,7 @@ def default_device() -> Device:
     That of the `with pg.device(...)` around, else the one set by `set_default_device`, else the one
     that the environment variable POLYGRAD_DEVICE names, else `cpu`.
     """
-    chosen = _default.get()
+    chosen = chosen_device.get()
     if chosen is not None:
         return chosen
     if not _process_default:
@@ -357,8 +358,8 @@ def device(device: str | Device) -> Iterator[Device]:
     cpu
     """
     found = find_device(device)
-    token = _default.set(found)
+    token = chosen_device.set(found)
     try:
         yield found
     finally:
-        _default.reset(token)
+        chosen_device.reset(token)

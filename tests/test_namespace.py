@@ -136,7 +136,7 @@ def test_a_tensors_namespace_is_its_devices_and_one_object(device):
 
 def test_namespaces_and_their_functions_are_pickled_and_copied(device):
     xp = pg.namespace(device)
-    for thing in (xp, xp.zeros, xp.add, xp.linalg.inv, xp.fft.fftfreq):
+    for thing in (xp, xp.zeros, xp.add, xp.linalg.inv, xp.fft.fftfreq, xp.special.gamma):
         assert pickle.loads(pickle.dumps(thing)) is thing  # noqa: S301  made a moment ago
         assert copy.deepcopy(thing) is thing
 
@@ -146,15 +146,15 @@ def test_another_process_reads_the_pickle(name):
     xp = importlib.import_module(name)
     script = (
         "import pickle, sys\n"
-        "xp, zeros, fftfreq = pickle.loads(sys.stdin.buffer.read())\n"
-        "print(xp.__name__, zeros(2).device, fftfreq(2).device)\n"
+        "gamma, xp, zeros, fftfreq = pickle.loads(sys.stdin.buffer.read())\n"
+        "print(xp.__name__, zeros(2).device, fftfreq(2).device, gamma(1.0).device)\n"
     )
     run = subprocess.run(
-        [sys.executable, "-c", script], input=pickle.dumps((xp, xp.zeros, xp.fft.fftfreq)),
-        capture_output=True, check=True,
+        [sys.executable, "-c", script], capture_output=True, check=True,
+        input=pickle.dumps((xp.special.gamma, xp, xp.zeros, xp.fft.fftfreq)),
     )  # fmt: skip
     device = xp.__array_namespace_info__().default_device()
-    assert run.stdout.decode().split() == [name, device.name, device.name]
+    assert run.stdout.decode().split() == [name, *[device.name] * 3]
 
 
 def test_modules_that_are_no_device_are_not_found():
