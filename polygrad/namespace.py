@@ -191,7 +191,8 @@ class _Finder:
         else:
             inside = isinstance(sys.modules.get(package), Namespace) and last in _PARTS
             made = getattr(sys.modules[package], last) if inside else None
-        return None if made is None else importlib.machinery.ModuleSpec(name, _Loader(made))
+        loader: Any = _Loader(made)  # without importlib.abc, which takes time to import
+        return None if made is None else importlib.machinery.ModuleSpec(name, loader)
 
 
 class _Loader:
