@@ -14,7 +14,7 @@ import math
 import sys
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -41,11 +41,11 @@ class Namespace(types.ModuleType):
     """
 
     __array_api_version__ = VERSION
-    __path__: ClassVar[list[str]] = []  # a package: its extensions can be imported
 
     def __init__(self, device: str) -> None:
         super().__init__(_module_name(device), self.__doc__)
         self.device_name = device
+        self.__path__ = []  # a package: its extensions can be imported
         for dtype in dtypes.ALL:
             setattr(self, dtype.name, dtype)
         for name, value in CONSTANTS.items():
