@@ -22,7 +22,7 @@ from polygrad.errors import GradientError
 from polygrad.tape import IDENTITY, Edge, Node, Packed, Port
 from polygrad.tensor import Tensor, new_tensor, raw
 
-__all__ = ["accumulate", "fit", "run", "unbroadcast", "wrap"]
+__all__ = ["Sweep", "accumulate", "fit", "run", "unbroadcast", "wrap"]
 
 _seq = operator.attrgetter("seq")
 
@@ -95,8 +95,8 @@ def _prune(order: list[Node], wanted: Iterable[Edge]) -> set[Any]:
     return live
 
 
-class _Sweep:
-    """The state of one backward pass."""
+class Sweep:
+    """The state of one backward pass; with `create_graph` its cotangents are Tensors."""
 
     __slots__ = ("captured", "cot", "create_graph", "heap", "keep", "live", "retain", "zeros")
 
@@ -242,17 +242,30 @@ class _Sweep:
         if not self.retain:
             n.saved = None
 
+    # What `polygrad.batching` does for many cotangents at once.
+    def namespace(self, n: Node) -> Any:
+        """What rules run on when cotangents are Tensors."""
+        return n.primitive.tensor_namespace  # type: ignore[attr-defined]
+
+    def joint(self, n: Node, g: Any, F: Any, saved: Any, wanted: Sequence[bool]) -> Any:
+        """The cotangents of the inputs of an operation with one rule for all."""
+        return n.primitive.backward(n, g, F, saved, wanted)
+
+    def plain(self, g: Any) -> Any:
+        """A cotangent as recorders see it."""
+        return g
+
     def _rules(self, n: Node, gs: list[Any]) -> None:
         p, F, saved = n.primitive, n.kernels, n.saved
         if type(saved) is Packed:
             saved = saved.unpack()
         if self.create_graph:
             saved = p.revive(n, saved)
-            F = p.tensor_namespace  # type: ignore[attr-defined]
+            F = self.namespace(n)
         g = gs[0] if n.outs is None else tuple(gs)
         live = self.live
         wanted = [e is not None and (live is None or e in live) for e in n.edges]
-        results = p.backward(n, g, F, saved, wanted) if p.joint else None
+        results = self.joint(n, g, F, saved, wanted) if p.joint else None
         for i, e in enumerate(n.edges):
             if e is None or not wanted[i]:
                 continue
@@ -264,7 +277,7 @@ class _Sweep:
             r = fit(F, r, n.shapes[i], kernels)  # type: ignore[arg-type]
             watcher = recorder.get()
             if watcher is not None:
-                watcher.check(n, i, r)  # type: ignore[attr-defined]
+                watcher.check(n, i, self.plain(r))  # type: ignore[attr-defined]
             self.add(e, r)
 
 
@@ -291,15 +304,16 @@ def run(
     inputs: Sequence[Tensor] | None = None,
     retain_graph: bool = False,
     create_graph: bool = False,
+    sweep: type[Sweep] = Sweep,
 ) -> list[Any]:
     """Differentiate `outputs`, each weighted by its cotangent.
 
-    Cotangents are raw arrays; with `create_graph` they are Tensors.
+    Cotangents are raw arrays; with `create_graph`, or another kind of `sweep`, they are Tensors.
 
     With `inputs`, return the cotangent of each (a Tensor, or None where no path leads to it, or
     zeros where only constant functions do); without, add to `.grad` of every leaf reached.
     """
-    state = _Sweep(create_graph=create_graph, retain=retain_graph or create_graph)
+    state = sweep(create_graph=create_graph, retain=retain_graph or create_graph)
     for t in (*outputs, *(inputs or ())):
         raw(t)  # a stale view gets its value and its node
     targets = None if inputs is None else [x if x.node is None else x.node for x in inputs]
@@ -331,7 +345,7 @@ def run(
     return []
 
 
-def _capture(state: _Sweep, x: Tensor, edge: Edge) -> Tensor | None:
+def _capture(state: Sweep, x: Tensor, edge: Edge) -> Tensor | None:
     """The cotangent that arrived at a requested input."""
     if isinstance(edge, Tensor):
         g = state.cot.get(edge)
@@ -349,7 +363,7 @@ def _capture(state: _Sweep, x: Tensor, edge: Edge) -> Tensor | None:
     return g if state.create_graph and isinstance(g, Tensor) else wrap(g, x.kernels)
 
 
-def _accumulate(state: _Sweep, leaf: Tensor, g: Any) -> None:
+def _accumulate(state: Sweep, leaf: Tensor, g: Any) -> None:
     """Give a leaf its total cotangent, after its hooks have seen it."""
     for hook in tuple(leaf.hooks or ()):
         g = state.hooked(hook.function, g, leaf.kernels)

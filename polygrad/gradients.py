@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from polygrad.batching import BatchedSweep, rows_of, unrolled
 from polygrad.engine import accumulate, run
 from polygrad.errors import DeviceMismatchError, GradientError, InvalidTypeError, ShapeError
 from polygrad.tensor import Tensor, new_tensor, raw
@@ -48,13 +49,17 @@ def _cotangents(outputs: list[Tensor], given: Any, where: str, create_graph: boo
     return [_cotangent(t, g, where, create_graph) for t, g in zip(outputs, weights, strict=True)]
 
 
-def _cotangent(t: Tensor, g: Tensor | None, where: str, create_graph: bool) -> Any:
+def _check_tracked(t: Tensor, where: str) -> None:
     if not t.requires_grad:
         raise GradientError(
             "the output does not require grad and has no graph",
             f"{where}, output of shape {t.shape}",
             "make an input with requires_grad=True, and compute outside no_grad()",
         )  # fmt: skip
+
+
+def _cotangent(t: Tensor, g: Tensor | None, where: str, create_graph: bool) -> Any:
+    _check_tracked(t, where)
     k = t.kernels
     if g is None:
         if t.size != 1 or k.is_complex:
@@ -65,18 +70,23 @@ def _cotangent(t: Tensor, g: Tensor | None, where: str, create_graph: bool) -> A
             )
         ones = k.ones(raw(t).shape)
         return new_tensor(ones, k) if create_graph else ones
-    if g.shape != t.shape:
+    g = _fitted(t, g, g.shape, where)
+    return g if create_graph else raw(g)
+
+
+def _fitted(t: Tensor, g: Tensor, shape: tuple[int, ...], where: str) -> Tensor:
+    """A gradient, or rows of gradients of `shape`, in the dtype of its output."""
+    k = t.kernels
+    if shape != t.shape:
         raise ShapeError(
-            f"the gradient has shape {g.shape}, the output {t.shape}", where, "they must be equal"
+            f"the gradient has shape {shape}, the output {t.shape}", where, "they must be equal"
         )
     if g.device != t.device:
         raise DeviceMismatchError(
             f"the gradient is on {g.device}, the output on {t.device}", where,
             f'move it: g.to("{t.device}")',
         )  # fmt: skip
-    if g.kernels is not k:
-        g = g.to(k.dtype)
-    return g if create_graph else raw(g)
+    return g if g.kernels is k else g.to(k.dtype)
 
 
 def grad(
@@ -86,6 +96,7 @@ def grad(
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """The gradients of the sum of `outputs`, each weighted, with respect to `inputs`.
@@ -105,13 +116,16 @@ def grad(
     allow_unused
         Give None for inputs that no output depends on, instead of an error; by default the value
         of `materialize_grads`.
+    is_grads_batched
+        Each of `grad_outputs` has one more axis in front: so many weights, in one backward. The
+        gradients then have that axis too. See `polygrad.batching` for what it costs.
     materialize_grads
         Give zeros for such inputs.
 
     Returns
     -------
     tuple of Tensor or None
-        One for each input, of its shape, dtype and device.
+        One for each input, of its shape (behind the axis of the batch), dtype and device.
 
     Raises
     ------
@@ -135,10 +149,14 @@ def grad(
                 "an input does not require grad", f"grad, input of shape {x.shape}",
                 "call requires_grad_() on it before computing the outputs",
             )  # fmt: skip
-    weights = _cotangents(outs, grad_outputs, "grad", create_graph)
     retain = create_graph if retain_graph is None else retain_graph
     unused_allowed = materialize_grads if allow_unused is None else allow_unused
-    found = run(outs, weights, inputs=ins, retain_graph=retain, create_graph=create_graph)
+    lead: tuple[int, ...] = ()
+    if is_grads_batched:
+        found, lead = _run_batched(outs, grad_outputs, ins, retain, create_graph)
+    else:
+        weights = _cotangents(outs, grad_outputs, "grad", create_graph)
+        found = run(outs, weights, inputs=ins, retain_graph=retain, create_graph=create_graph)
     for i, (x, g) in enumerate(zip(ins, found, strict=True)):
         if g is not None:
             continue
@@ -148,8 +166,30 @@ def grad(
                 "pass allow_unused=True for None, or materialize_grads=True for zeros",
             )  # fmt: skip
         if materialize_grads:
-            found[i] = new_tensor(x.kernels.zeros(raw(x).shape), x.kernels)
+            found[i] = new_tensor(x.kernels.zeros((*lead, *raw(x).shape)), x.kernels)
     return tuple(found)
+
+
+def _run_batched(
+    outs: list[Tensor], given: Any, ins: list[Tensor], retain: bool, create_graph: bool
+) -> tuple[list[Any], tuple[int, ...]]:
+    """The gradients for each row of the weights, and how many rows there are, as a shape."""
+    where = "grad, the gradients of the outputs, with is_grads_batched"
+    weights = _listed(() if given is None else given, where)
+    counts = {w.shape[0] if w.ndim else -1 for w in weights}
+    if len(weights) != len(outs) or len(counts) != 1 or -1 in counts:
+        raise ShapeError(
+            f"{len(outs)} outputs, and gradients for them of shapes {[w.shape for w in weights]}",
+            where, "give one for each output, all with the same number of rows along a first axis",
+        )  # fmt: skip
+    (count,) = counts
+    rows = []
+    for t, w in zip(outs, weights, strict=True):
+        _check_tracked(t, where)
+        rows.append(rows_of(_fitted(t, w, w.shape[1:], where)))
+    found = run(outs, rows, inputs=ins, retain_graph=retain, create_graph=create_graph,
+                sweep=BatchedSweep)  # fmt: skip
+    return [None if g is None else unrolled(g, count, create_graph) for g in found], (count,)
 
 
 def backward(

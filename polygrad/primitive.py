@@ -309,6 +309,7 @@ class Composite(Primitive):
         self, name: str, inputs: Sequence[str], formula: Callable[..., Any], **options: Any
     ) -> None:
         super().__init__(name, inputs, {}, forward=formula, **options)
+        self.formula = formula
         self.call = functools.partial(formula, self.tensor_namespace)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from polygrad.autograd.checkpointing import checkpoint
-from polygrad.autograd.derivatives import hessian, hvp, jacobian, jvp, vjp
+from polygrad.autograd.derivatives import hvp, jvp, vjp
 from polygrad.autograd.function import Function
 from polygrad.autograd.gradcheck import gradcheck, gradgradcheck
+from polygrad.autograd.jacobians import hessian, jacobian
 from polygrad.autograd.recorders import detect_anomaly, saved_tensors_hooks
 from polygrad.gradients import backward, grad
 
