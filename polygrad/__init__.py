@@ -31,7 +31,9 @@ from polygrad.interop.imports import when_imported as _when_imported
 from polygrad.namespace import CONSTANTS as _CONSTANTS
 from polygrad.namespace import VERSION as _VERSION
 from polygrad.namespace import namespace
+from polygrad.ops import LATE as _LATE
 from polygrad.ops import functions_of as _functions_of
+from polygrad.ops import late_function as _late_function
 from polygrad.registry import default_device as get_default_device
 from polygrad.registry import device, devices, set_default_device
 from polygrad.tensor import Tensor
@@ -58,7 +60,7 @@ __all__ = [  # noqa: PLE0604  the registry's names are not literals
     "float16", "get_default_device", "get_default_dtype", "is_grad_enabled", "namespace", "no_grad",
     "set_default_device", "set_default_dtype", "set_grad_enabled",
     *sorted(_LAZY_NAMES), *sorted(_LAZY), *(dtype.name for dtype in _STANDARD), *_CONSTANTS,
-    *_FUNCTIONS,
+    *_FUNCTIONS, *(name for names in _LATE.values() for name in names),
 ]  # fmt: skip
 
 
@@ -71,6 +73,9 @@ def __getattr__(name: str) -> Any:
         from polygrad import dtypes  # noqa: PLC0415
 
         return dtypes.bfloat16
+    function = _late_function(name)
+    if function is not None:
+        return globals().setdefault(name, function)
     module = _LAZY_NAMES.get(name)
     if module is not None:
         return getattr(importlib.import_module(f"polygrad.{module}"), name)

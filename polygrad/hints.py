@@ -5,19 +5,21 @@ from __future__ import annotations
 __all__ = ["hint"]
 
 _CALLED = {
-    "absolute": "abs", "arange_like": "arange", "arccos": "acos", "arccosh": "acosh",
-    "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh",
-    "array": "tensor", "as_tensor": "asarray", "bmm": "matmul", "cat": "concat", "clamp": "clip",
-    "concatenate": "concat", "cumprod": "cumulative_prod", "cumsum": "cumulative_sum",
-    "div": "divide",
-    "eq": "equal", "from_numpy": "asarray", "gather": "take_along_axis", "ge": "greater_equal",
-    "gt": "greater", "index_select": "take", "invert": "bitwise_invert", "le": "less_equal",
-    "lt": "less", "mm": "matmul", "movedim": "moveaxis", "mul": "multiply", "ne": "not_equal",
-    "neg": "negative", "permute": "permute_dims", "power": "pow", "rand": "random.uniform",
+    "absolute": "abs", "amax": "max", "amin": "min", "arange_like": "arange", "arccos": "acos",
+    "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2",
+    "arctanh": "atanh", "array": "tensor", "as_tensor": "asarray", "bmm": "matmul",
+    "bucketize": "digitize", "cat": "concat", "clamp": "clip", "concatenate": "concat",
+    "cross": "linalg.cross", "cumprod": "cumulative_prod", "cumsum": "cumulative_sum",
+    "div": "divide", "eq": "equal", "fliplr": "flip", "flipud": "flip",
+    "fold": "nn.functional.fold", "from_numpy": "asarray", "gather": "take_along_axis",
+    "ge": "greater_equal", "gt": "greater", "index_select": "take", "invert": "bitwise_invert",
+    "le": "less_equal", "logcumsumexp": "cumulative_logsumexp", "lt": "less", "mm": "matmul",
+    "movedim": "moveaxis", "mul": "multiply", "ne": "not_equal", "neg": "negative",
+    "permute": "permute_dims", "power": "pow", "rand": "random.uniform",
     "randint": "random.integers", "randn": "random.normal", "randperm": "random.permutation",
-    "relu": "nn.functional.relu", "sigmoid": "nn.functional.sigmoid",
-    "softmax": "nn.functional.softmax", "sub": "subtract", "swapaxes": "moveaxis",
-    "transpose": "permute_dims", "true_divide": "divide", "unique": "unique_values",
+    "relu": "nn.functional.relu", "sigmoid": "nn.functional.sigmoid", "sub": "subtract",
+    "swapaxes": "moveaxis", "take_along_dim": "take_along_axis", "transpose": "permute_dims",
+    "true_divide": "divide", "unfold": "nn.functional.unfold", "unique": "unique_values",
     "unsqueeze": "expand_dims",
 }  # fmt: skip
 _PLANNED = ("save", "load")

@@ -13,6 +13,7 @@ from polygrad.errors import DtypeError, InvalidArgumentError, ShapeError
 from polygrad.families import OPERATIONS
 from polygrad.gradients import backward_method, retain_grad, retains_grad
 from polygrad.indexing import size_of
+from polygrad.ops import late_function
 from polygrad.ops._axes import normalize_axis
 from polygrad.ops.creation import to_place
 from polygrad.primitive import PRIMITIVES
@@ -33,6 +34,13 @@ _COMPARE = {
     "ne": "not_equal",
 }  # fmt: skip
 _UNLIKE = ("floordiv",)  # libraries' operators differ from the primitive: at infinity
+_LATE_METHODS = (  # of chapters that are read when first used; a test holds them to the registry
+    "corrcoef", "cov", "cummax", "cummin", "cumulative_logsumexp", "diag", "diag_embed", "diagonal",
+    "index_copy", "index_fill", "inner", "kron", "kthvalue", "lerp", "log_softmax", "masked_fill",
+    "masked_scatter", "masked_select", "median", "nan_to_num", "nanmean", "nanmedian",
+    "nanquantile", "nansum", "norm", "quantile", "scatter", "scatter_add", "scatter_reduce",
+    "softmax", "topk", "trace",
+)  # fmt: skip
 _REDUCTIONS = (  # that NumPy's functions of these names call
     "sum", "prod", "mean", "var", "std", "max", "min", "any", "all", "argmax", "argmin",
 )  # fmt: skip
@@ -79,6 +87,8 @@ def attach_methods() -> None:
         if operation.method and not hasattr(Tensor, name):
             function = operation.function
             _attach(name, _reduction(function) if name in _REDUCTIONS else function)
+    for name in _LATE_METHODS:
+        _attach(name, _late(name))
     for name, read in {
         "T": _transpose,
         "mT": _matrix_transpose,
@@ -97,6 +107,19 @@ def attach_methods() -> None:
     _attach("retains_grad", property(retains_grad))
     _attach("to", to)
     _attach("to_device", to_device)
+
+
+def _late(name: str) -> Callable[..., Any]:
+    """Stands for a method until it is first called: its chapter is read then."""
+
+    def method(self: Tensor, /, *args: Any, **keywords: Any) -> Any:
+        function: Any = late_function(name)
+        _attach(name, function)
+        return function(self, *args, **keywords)
+
+    method.__name__ = name
+    method.__doc__ = f"`polygrad.{name}` of this tensor."
+    return method
 
 
 def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -21,7 +21,7 @@ import numpy as np
 from polygrad import dtypes
 from polygrad.errors import InvalidArgumentError, PolygradError
 from polygrad.inspection import ArrayNamespaceInfo
-from polygrad.ops import functions_of
+from polygrad.ops import functions_of, late_function
 from polygrad.registry import chosen_device, entries, find_device, load
 from polygrad.tensor import Tensor
 
@@ -55,7 +55,7 @@ class Namespace(types.ModuleType):
             setattr(self, space, _part(self.__name__, space, device))
 
     def __getattr__(self, name: str) -> Any:
-        """The special functions, made when first asked for; what belongs to no device, as `xp.nn`.
+        """What is made when first asked for; what belongs to no device, as `xp.nn`.
 
         The latter is found in polygrad: `xp.bfloat16`, `xp.Tensor`.
         """
@@ -65,6 +65,10 @@ class Namespace(types.ModuleType):
             self.special = _part(self.__name__, name, self.device_name)
             sys.modules.setdefault(self.special.__name__, self.special)
             return self.special
+        function = late_function(name)
+        if function is not None:
+            _give(self, name, function, self.device_name)
+            return getattr(self, name)
         return getattr(importlib.import_module("polygrad"), name)
 
     def __array_namespace_info__(self) -> ArrayNamespaceInfo:
@@ -94,10 +98,14 @@ def _part(name: str, space: str, device: str) -> types.ModuleType:
 def _fill(module: types.ModuleType, space: str, device: str) -> None:
     """Give `module` the functions of a part of polygrad, bound to `device`."""
     for name, function in functions_of(space).items():
-        bind = _bound_asarray if name == "asarray" else _bound
-        bound = bind(function, device)
-        bound.__module__, bound.__qualname__ = module.__name__, name  # what pickles store
-        setattr(module, name, bound)
+        _give(module, name, function, device)
+
+
+def _give(module: types.ModuleType, name: str, function: Callable[..., Any], device: str) -> None:
+    bind = _bound_asarray if name == "asarray" else _bound
+    bound = bind(function, device)
+    bound.__module__, bound.__qualname__ = module.__name__, name  # what pickles store
+    setattr(module, name, bound)
 
 
 def _bound(function: Callable[..., Any], device: str) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -65,7 +66,16 @@ def reductions(dtype):
         yield from ((name, (x,), {"axis": a, "keepdims": True}) for a in (None, 0, -1))
     for axis in (None, (0,), (1,)):
         yield "mean", (x[:0],), {"axis": axis, "keepdims": False}
-    yield "cumulative_sum", (x,), {}
+    for name in ("cumulative_sum", "running_maximum", "running_minimum", "running_logsumexp"):
+        yield name, (x,), {}
+        yield name, (x[..., :0],), {}
+    ties = np.round(x)
+    ties[0, 0, 1] = ties[0, 0, 3] = ties[1, 2, 0] = NAN
+    for name in ("running_maximum", "running_minimum", "running_logsumexp"):
+        yield name, (ties,), {}
+    for k, largest in itertools.product((0, 1, 2, 4, 5), (True, False)):
+        yield "best_indices", (ties,), {"k": k, "largest": largest}
+        yield "best_indices", (ties[0, 0],), {"k": k, "largest": largest}
 
 
 def shapes(dtype):
@@ -140,7 +150,10 @@ def arithmetic(dtype):
         yield name, (m[:, :0],), {"axis": 1}
 
 
-ORDERED = {"max", "min", "argmax", "argmin", "clip", "sigmoid", "softmax", "log_softmax"}
+ORDERED = {
+    "max", "min", "argmax", "argmin", "clip", "sigmoid", "softmax", "log_softmax", "best_indices",
+    "running_maximum", "running_minimum", "running_logsumexp",
+}  # fmt: skip
 
 
 def outcome(function, inputs, keywords):

@@ -147,6 +147,25 @@ def _index_range(x: Array) -> tuple[int, int]:
     return int(x.min()), int(x.max())
 
 
+# ---- order --------------------------------------------------------------------------------------
+def _best_indices(F: Any, x: Array, k: int = 0, largest: bool = True) -> Array:
+    """Found without sorting all: what beats the k-th best, and the first of those that equal it."""
+    n = x.shape[-1]
+    if not 0 < k < n:
+        return _forward("best_indices")(F, x, k, largest)
+    rank = n - k if largest else k - 1
+    limit = np.partition(x, rank, axis=-1)[..., rank, None]
+    missing, lost = x != x, limit != limit  # noqa: PLR0124  NaN, which is the largest
+    better = (x > limit) | (missing & ~lost) if largest else (x < limit) | (lost & ~missing)
+    equal = (x == limit) | (missing & lost)
+    room = k - np.count_nonzero(better, axis=-1, keepdims=True)
+    chosen = better | (equal & (np.add.accumulate(equal, -1, np.intp) <= room))
+    places = np.nonzero(chosen)[-1].reshape(*x.shape[:-1], k)
+    best = np.take_along_axis(x, places, -1)
+    order = F.argsort(best, axis=x.ndim - 1, descending=largest, stable=True)
+    return np.take_along_axis(places, order, -1)
+
+
 # ---- products -----------------------------------------------------------------------------------
 SMALL = 1 << 12  # elements
 
@@ -304,6 +323,10 @@ KERNELS: dict[str, Kernel] = {
     "unpermute_along_axis": _unpermute_along_axis,
     "getitem_adjoint": _getitem_adjoint,
     "index_range": _index_range,
+    "best_indices": _best_indices,
+    "running_maximum": lambda x: np.maximum.accumulate(x, -1),
+    "running_minimum": lambda x: np.minimum.accumulate(x, -1),
+    "running_logsumexp": lambda x: _like(np.logaddexp.accumulate(_wide(x), -1), x),
     "matmul": _matmul,
     "clip": _clip,
     "strong_multiply": _strong_multiply,

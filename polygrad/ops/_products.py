@@ -32,7 +32,8 @@ def _shifted(F: Any, x: Any, value: float) -> Any:
     return F.getitem(F.prepend(x, value=value), key=(Ellipsis, slice(None, -1)))
 
 
-def _flipped(F: Any, x: Any) -> Any:
+def flipped(F: Any, x: Any) -> Any:
+    """The last axis backwards."""
     return F.getitem(x, key=(Ellipsis, slice(None, None, -1)))
 
 
@@ -51,8 +52,8 @@ def _recurrence_forward(F: Any, a: Any, b: Any) -> Any:
 
 def _recurrence_adjoint(g: Any, F: Any, a: Any) -> Any:
     """The cotangent of b: the recurrence backwards, with the a of the element behind."""
-    behind = _shifted(F, _flipped(F, F.conj(a)), 0.0)
-    return _flipped(F, F.recurrence(behind, _flipped(F, g)))
+    behind = _shifted(F, flipped(F, F.conj(a)), 0.0)
+    return flipped(F, F.recurrence(behind, flipped(F, g)))
 
 
 recurrence = Primitive(
@@ -83,7 +84,7 @@ def _prod_rule(g: Any, F: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     rest = tuple(shape[i] for i in order[: len(shape) - len(axes)])
     flat = F.reshape(moved, shape=(*rest, count(shape, axes)))
     before = F.cumulative_prod(_shifted(F, flat, 1.0))
-    behind = _flipped(F, F.cumulative_prod(_shifted(F, _flipped(F, flat), 1.0)))
+    behind = flipped(F, F.cumulative_prod(_shifted(F, flipped(F, flat), 1.0)))
     others = F.reshape(before * behind, shape=tuple(shape[i] for i in order))
     inverse = tuple(order.index(i) for i in range(len(shape)))
     return g * F.conj(F.permute_dims(others, axes=inverse))
@@ -99,7 +100,7 @@ prod = Primitive(
 )  # fmt: skip
 cumulative_sum = Primitive(  # along the last axis
     "cumulative_sum", ("x",),
-    {"x": lambda g, F: _flipped(F, F.cumulative_sum(_flipped(F, g)))},
+    {"x": lambda g, F: flipped(F, F.cumulative_sum(flipped(F, g)))},
     forward=widened(lambda F, x: F.xp.cumulative_sum(x, axis=-1, dtype=x.dtype)),
 )  # fmt: skip
 cumulative_prod = Primitive(  # along the last axis
@@ -111,5 +112,5 @@ cumulative_prod = Primitive(  # along the last axis
 def others(F: Any, x: Any) -> Any:
     """For each element the product of all others along the last axis, without a division."""
     before = F.cumulative_prod(_shifted(F, x, 1.0))
-    behind = _flipped(F, F.cumulative_prod(_shifted(F, _flipped(F, x), 1.0)))
+    behind = flipped(F, F.cumulative_prod(_shifted(F, flipped(F, x), 1.0)))
     return before * behind

@@ -93,7 +93,7 @@ def check_indices(indices: Tensor, length: int, where: str, x: Tensor) -> None:
     ((s.real(3, 4), s.integers(5, low=-3, high=3)), {"axis": 0}),
     ((s.complex(2, 3), s.integers(2, 2, low=0, high=3)), {"axis": -1}),
     ((s.real(3), s.integers(2, low=0, high=3)), {}),
-], kinds="bifc")  # fmt: skip
+], kinds="bifc", method=True)  # fmt: skip
 def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
     """Slices of `x` at `indices` along an axis.
 
@@ -139,7 +139,7 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
 
 
 # ---- take_along_axis ----------------------------------------------------------------------------
-def _along(F: Any, indices: Any, axis: int) -> tuple[Any, ...]:
+def along(F: Any, indices: Any, axis: int) -> tuple[Any, ...]:
     """The key that `take_along_axis` stands for: all places, with `indices` along the axis."""
     shape, ndim = indices.shape, len(indices.shape)
     key = []
@@ -160,7 +160,7 @@ _take_along_axis = Primitive(
     keywords={"axis": 0}, promotes=("x",),
     forward=lambda F, x, indices, axis: F.xp.take_along_axis(x, indices, axis=axis),
 )  # fmt: skip
-_take_along_axis_adjoint = Primitive(
+take_along_axis_adjoint = Primitive(
     "take_along_axis_adjoint", ("x", "indices"),
     {
         "x": lambda g, F, indices, axis: F.take_along_axis(g, indices, axis=axis),
@@ -168,7 +168,7 @@ _take_along_axis_adjoint = Primitive(
     },
     keywords={"shape": (), "axis": 0}, promotes=("x",),
     forward=lambda F, x, indices, shape, axis: F.backend.add_at(
-        F.of(x).zeros(shape), _along(F, indices, axis), x
+        F.of(x).zeros(shape), along(F, indices, axis), x
     ),
 )  # fmt: skip
 
@@ -178,7 +178,7 @@ _take_along_axis_adjoint = Primitive(
     ((s.complex(3, 4), s.integers(5, 4, low=0, high=3)), {"axis": 0}),
     ((s.real(1, 4), s.integers(3, 2, low=0, high=4)), {"axis": 1}),
     ((s.real(3, 4), s.integers(3, 0)), {}),
-], kinds="bifc")  # fmt: skip
+], kinds="bifc", method=True)  # fmt: skip
 def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Tensor:
     """Elements of `x`, each lane along an axis with indices of its own, as `argsort` gives them.
 
@@ -249,7 +249,7 @@ _index_add = Primitive(
     ((s.real(3, 4), s.integers(5, low=-3, high=3), s.real(5, 4)), {"axis": 0}),
     ((s.complex(2, 3), s.integers(2, 2, low=0, high=3), s.complex(2, 1, 1)), {"axis": 1}),
     ((s.real(3), s.integers(0), s.real(0)), {"axis": 0}),
-], kinds="ifc")  # fmt: skip
+], kinds="ifc", method=True)  # fmt: skip
 def index_add(x: Any, indices: Any, values: Any, /, axis: int) -> Tensor:
     """`x` with values added to its slices at `indices` along an axis; equal indices add up.
 
@@ -281,18 +281,34 @@ def index_add(x: Any, indices: Any, values: Any, /, axis: int) -> Tensor:
     tensor([2., 0., 1.], dtype=float32)
     """
     x = as_tensor(x, "index_add, argument x")
-    places = as_tensor(indices, "index_add, argument indices")
-    values = as_tensor(values, "index_add, argument values")
-    axis = normalize_axis(axis, x.ndim, "index_add")
-    check_indices(places, x.shape[axis], "index_add", x)
+    places, values, axis = index_room(x, indices, values, axis, "index_add")
+    return _index_add.call(x, places, values, axis=axis)  # type: ignore[no-any-return]
+
+
+def index_room(
+    x: Tensor, indices: Any, values: Any, axis: Any, where: str
+) -> tuple[Tensor, Any, int]:
+    """The indices along an axis, values that broadcast to what they read, and the axis.
+
+    Raises
+    ------
+    OutOfRangeError, DtypeError, ShapeError
+        An index is out of range, no integer; `values`, unless None, do not fit.
+    """
+    places = as_tensor(indices, f"{where}, argument indices")
+    axis = normalize_axis(axis, x.ndim, where)
+    check_indices(places, x.shape[axis], where, x)
+    if values is None:
+        return places, None, axis
+    values = as_tensor(values, f"{where}, argument values")
     room = (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :])
     if not _fits(values.shape, room):
         raise ShapeError(
             f"values of shape {values.shape} do not broadcast to {room}",
-            f"index_add{describe([x, places, values])}",
+            f"{where}{describe([x, places, values])}",
             "values go where take(x, indices, axis=axis) would read",
         )  # fmt: skip
-    return _index_add.call(x, places, values, axis=axis)  # type: ignore[no-any-return]
+    return places, values, axis
 
 
 def _fits(shape: Shape, room: Shape) -> bool:

@@ -9,15 +9,10 @@ import operator
 from typing import Any
 
 from polygrad.calls import describe
-from polygrad.dtypes import bool as bool_dtype
 from polygrad.errors import ShapeError
 from polygrad.families import Chapter
 from polygrad.indexing import broadcasts, size_of
 from polygrad.ops._axes import as_tensor
-from polygrad.ops.filling import arange, eye
-from polygrad.ops.manipulation import broadcast_to
-from polygrad.ops.padding import pad
-from polygrad.ops.searching import where
 from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor, raw
 from polygrad.views import ViewPrimitive
@@ -65,53 +60,6 @@ def matrix_transpose(x: Any, /) -> Tensor:
             "pass a matrix, or a stack of them",
         )  # fmt: skip
     return _matrix_transpose.view(x)
-
-
-# ---- diagonals ----------------------------------------------------------------------------------
-@_table.public(samples=lambda s: [
-    ((s.real(3),), {}), ((s.real(2),), {"k": -2}), ((s.real(2),), {"k": 1}), ((s.real(0),), {}),
-    ((s.real(2, 3),), {}), ((s.real(2, 4, 2),), {"k": -1}), ((s.real(2, 2),), {"k": 3}),
-], kinds="ifc")  # fmt: skip
-def diag(x: Any, /, k: int = 0) -> Tensor:
-    """The matrix that has a vector on a diagonal; of matrices, their diagonals.
-
-    Parameters
-    ----------
-    x
-        Numeric tensor: a vector, or matrices.
-    k
-        Which diagonal: 0 the main one, above it if positive, below if negative.
-
-    Returns
-    -------
-    Tensor
-        Of a vector of n elements a square matrix of n + |k| rows; of matrices one axis less.
-
-    Raises
-    ------
-    ShapeError
-        x has no axis.
-
-    Examples
-    --------
-    >>> import polygrad as pg
-    >>> pg.diag(pg.asarray([1, 2]), k=-1)
-    tensor([[0, 0, 0],
-            [1, 0, 0],
-            [0, 2, 0]], dtype=int64)
-    """
-    x = as_tensor(x, "diag, argument x")
-    if not x.ndim:
-        raise ShapeError("a 0-d tensor", "diag, argument x", "pass a vector or matrices")
-    if x.ndim == 1:
-        n = x.shape[0] + abs(k)
-        along = pad(x, ((0, abs(k)),)) if k else x
-        grid = broadcast_to(along[:, None] if k > 0 else along, (n, n))
-        return where(eye(n, k=k, dtype=bool_dtype, device=x.device), grid, 0)  # type: ignore[no-any-return]
-    rows, columns = x.shape[-2:]
-    count = max(min(rows + min(k, 0), columns - max(k, 0)), 0)
-    steps = arange(count, device=x.device)
-    return x[..., steps + max(-k, 0), steps + max(k, 0)]  # type: ignore[no-any-return]
 
 
 # ---- matmul -------------------------------------------------------------------------------------

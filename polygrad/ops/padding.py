@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from polygrad.calls import describe
+from polygrad.dtypes import BOOL, COMPLEX
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.indexing import shape_tuple, size_of, upload
 from polygrad.ops._axes import as_tensor, normalize_axes
-from polygrad.ops.indexing import index_tensor, take
 from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor
 from polygrad.views import ViewPrimitive
@@ -56,14 +55,6 @@ _pad_primitive = Primitive(
     keywords={"pad_width": (), "value": 0}, forward=_pad,
 )  # fmt: skip
 
-# For each mode the place in an axis of length n that is read for a place outside of it.
-_READ: dict[str, Callable[[Any, int], Any]] = {
-    "reflect": lambda i, n: (n - 1) - abs(i % max(2 * n - 2, 1) - (n - 1)),
-    "edge": lambda i, n: np.clip(i, 0, n - 1),
-    "wrap": lambda i, n: i % n,
-}
-
-
 def read_widths(pad_width: Any, x: Tensor) -> Widths:
     """(before, after) for each axis, from one int, one pair, or one pair for each axis."""
     where = f"pad{describe([x])}, argument pad_width"
@@ -83,14 +74,34 @@ def read_widths(pad_width: Any, x: Tensor) -> Widths:
     return tuple((int(low), int(high)) for low, high in found)
 
 
+def _samples_of_modes(s: Any) -> Any:
+    """Calls of the modes that reckon: not for truth values, some not for complex numbers."""
+    if s.kind == BOOL:
+        return []
+    calls = [
+        ((s.real(3), (2, 5)), {"mode": "reflect", "reflect_type": "odd"}),
+        ((s.real(2, 3), (3, 2)), {"mode": "linear_ramp", "end_values": (2, -1)}),
+        ((s.real(3), (1, 2)), {"mode": "mean", "stat_length": (1, 2)}),
+    ]
+    if s.kind != COMPLEX:
+        calls.append(((s.distinct(3), (1, 2)), {"mode": "maximum"}))
+        calls.append(((s.distinct(4), (1, 2)), {"mode": "median", "stat_length": ((3, 9),)}))
+    return calls
+
+
 @_table.public(samples=lambda s: [
     ((s.real(2, 3), 1), {}), ((s.real(2, 3), ((0, 0), (2, 1))), {"constant_values": 1.5}),
     ((s.real(2, 4), ((0, 1), (3, 2))), {"mode": "reflect"}),
     ((s.real(2, 3), (1, 5)), {"mode": "edge"}),
     ((s.complex(3), (4, 1)), {"mode": "wrap"}), ((s.real(0), (1, 2)), {}), ((s.real(), ()), {}),
+    ((s.real(2, 3), 1), {"constant_values": ((1, 2), (3, 0))}),
+    ((s.real(3), (4, 5)), {"mode": "symmetric"}), *_samples_of_modes(s),
 ], kinds="bifc")  # fmt: skip
-def pad(x: Any, pad_width: Any, /, *, mode: str = "constant", constant_values: Any = 0) -> Tensor:
-    """Longer axes: `x` with a border around it.
+def pad(
+    x: Any, /, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0,
+    end_values: Any = 0, stat_length: Any = None, reflect_type: str = "even",
+) -> Tensor:  # fmt: skip
+    """Longer axes: `x` with a border around it, made axis by axis.
 
     Parameters
     ----------
@@ -99,10 +110,17 @@ def pad(x: Any, pad_width: Any, /, *, mode: str = "constant", constant_values: A
     pad_width
         How much before and after: an int, a pair (before, after), or one pair for each axis.
     mode
-        What the border holds: "constant", a number; "reflect", the inside mirrored at the outermost
-        elements; "edge", the outermost elements; "wrap", the other end.
-    constant_values
-        The number in the border of mode "constant".
+        What the border holds: "constant", a number; "edge", the outermost elements; "reflect", the
+        inside mirrored at the outermost elements; "symmetric", mirrored behind them; "wrap", the
+        other end; "linear_ramp", a straight line from the outermost elements to a number;
+        "maximum", "minimum", "mean" or "median" of the elements next to the border.
+    constant_values, end_values
+        The number in the border of mode "constant", or at its outer end in mode "linear_ramp"; in
+        one of the forms of `pad_width`.
+    stat_length
+        How many elements "maximum" and the like take, in one of these forms; None: all.
+    reflect_type
+        "even"; or "odd": twice the outermost element less the mirrored one.
 
     Returns
     -------
@@ -112,7 +130,8 @@ def pad(x: Any, pad_width: Any, /, *, mode: str = "constant", constant_values: A
     Raises
     ------
     InvalidArgumentError, ShapeError
-        A width is negative, or the mode unknown; an axis is empty but the border is not constant.
+        A width is negative, or the mode unknown, or another argument is not of these forms; an axis
+        is empty but the border is not constant.
 
     Examples
     --------
@@ -123,25 +142,43 @@ def pad(x: Any, pad_width: Any, /, *, mode: str = "constant", constant_values: A
     x = as_tensor(x, "pad, argument x")
     widths = read_widths(pad_width, x) if x.ndim else ()
     if mode == "constant":
-        value = constant_values.item() if hasattr(constant_values, "item") else constant_values
-        padded: Tensor = _pad_primitive.call(x, pad_width=widths, value=value)
-        return padded
-    if mode not in _READ:
-        raise InvalidArgumentError(
-            f"there is no mode {mode!r}", "pad, argument mode",
-            "choose one of constant, " + ", ".join(_READ),
-        )  # fmt: skip
+        return _constant(x, widths, constant_values)
+    from polygrad.ops import _borders as borders  # noqa: PLC0415  it is made of later chapters
+
+    options = {"end_values": end_values, "stat_length": stat_length, "reflect_type": reflect_type}
+    extend = borders.extender(mode, x, **options)
     out: Tensor = x
-    for axis, (low, high) in enumerate(widths):
-        if low or high:
-            n = out.shape[axis]
-            if not n:
+    for axis, width in enumerate(widths):
+        if width != (0, 0):
+            if not out.shape[axis]:
                 raise ShapeError(
-                    f"axis {axis} is empty and has nothing to {mode}", f"pad{describe([x])}",
+                    f"axis {axis} is empty and has nothing for mode {mode!r}",
+                    f"pad{describe([x])}",
                     'use mode="constant"',
                 )  # fmt: skip
-            places = index_tensor(_READ[mode](np.arange(-low, n + high), n), out)
-            out = take(out, places, axis=axis)
+            out = extend(out, axis, width)
+    return out
+
+
+def _constant(x: Tensor, widths: Widths, values: Any) -> Tensor:
+    """A border of one number, or of one for each side."""
+    if isinstance(values, (tuple, list)):
+        from polygrad.ops import _borders as borders  # noqa: PLC0415  it is made of later chapters
+
+        numbers = borders.pairs(values, x, "constant_values")
+    else:
+        value = values.item() if hasattr(values, "item") else values
+        numbers = ((value, value),) * x.ndim
+    if len(set(itertools.chain(*numbers))) <= 1:
+        value = numbers[0][0] if numbers else 0
+        return _pad_primitive.call(x, pad_width=widths, value=value)  # type: ignore[no-any-return]
+    out = x
+    for axis, (width, sides) in enumerate(zip(widths, numbers, strict=True)):
+        for side, (n, value) in enumerate(zip(width, sides, strict=True)):
+            one = tuple(
+                (n * (1 - side), n * side) if i == axis else (0, 0) for i in range(x.ndim)
+            )
+            out = _pad_primitive.call(out, pad_width=one, value=value) if n else out
     return out
 
 

@@ -13,9 +13,10 @@ from polygrad.errors import InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.families import Chapter
 from polygrad.indexing import shape_tuple
 from polygrad.ops._axes import as_tensor, normalize_axes, normalize_axis
-from polygrad.ops.manipulation import reshape
+from polygrad.ops.manipulation import moveaxis, reshape
 from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor
+from polygrad.views import clone
 
 _table = Chapter("manipulation")
 Shape = tuple[int, ...]
@@ -290,6 +291,50 @@ def roll(x: Any, /, shift: int | Shape, axis: int | Shape | None = None) -> Tens
         )  # fmt: skip
     shifts = tuple(int(n) for n in shifts)
     return _roll.call(x, shift=shifts, axis=axes)  # type: ignore[no-any-return]
+
+
+@_table.public(samples=lambda s: [
+    ((s.real(2, 3),), {}), ((s.complex(2, 3), 2), {}), ((s.real(2, 3, 2), -1), {"axes": (-1, 0)}),
+    ((s.real(2, 3), 4), {}),
+], kinds="bifc", method=True)  # fmt: skip
+def rot90(x: Any, /, k: int = 1, axes: Shape = (0, 1)) -> Tensor:
+    """The plane of two axes turned by right angles, from the first of them towards the second.
+
+    Parameters
+    ----------
+    x
+        Tensor of any dtype with two axes or more.
+    k
+        How many right angles.
+    axes
+        Two different axes.
+
+    Returns
+    -------
+    Tensor
+        The lengths of the two axes are exchanged if k is odd.
+
+    Raises
+    ------
+    InvalidArgumentError, OutOfRangeError
+        There are not two different axes; x has no such axis.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.rot90(pg.asarray([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]], dtype=int64)
+    """
+    x = as_tensor(x, "rot90, argument x")
+    plane = normalize_axes(axes, x.ndim, "rot90", "axes")
+    if len(plane) != 2:
+        raise InvalidArgumentError(
+            f"a rotation in {len(plane)} axes", f"rot90{describe([x])}, argument axes", "name two"
+        )
+    turned = tuple(a for a, n in zip(plane, (k % 4 in (2, 3), k % 4 in (1, 2)), strict=True) if n)
+    x = _flip.call(x, axis=turned) if turned else clone.call(x)
+    return moveaxis(x, plane, plane[::-1]) if k % 2 else x
 
 
 # ---- repeating --------------------------------------------------------------------------------

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from polygrad.families import Chapter
+from polygrad.families import OPERATIONS, Chapter
 from polygrad.ops._axes import as_tensor, normalize_axis, widened
 from polygrad.ops.creation import to_place
 from polygrad.primitive import Primitive
@@ -118,3 +119,9 @@ def softmin(input: Any, axis: int = -1, dtype: Any = None) -> Tensor:
     """
     x, axis = _along(input, axis, dtype, "softmin")
     return softmax_primitive.call(-x, axis=axis)  # type: ignore[no-any-return]
+
+
+# PyTorch has these two in its main namespace, and as methods, as well.
+_main = Chapter("softmax")
+for _name in ("softmax", "log_softmax"):
+    _main.add(replace(OPERATIONS[f"nn.functional.{_name}"], space="", method=True))

@@ -12,9 +12,11 @@ from polygrad.errors import InvalidArgumentError
 from polygrad.families import Chapter
 from polygrad.indexing import shape_tuple
 from polygrad.ops.creation import asarray, to_place
-from polygrad.ops.elementwise import pow
+from polygrad.ops.elementwise import exp, log, pow
 from polygrad.ops.filling import kernels_named
-from polygrad.tensor import Tensor, new_tensor
+from polygrad.ops.manipulation import reshape
+from polygrad.ops.rearrangement import concat
+from polygrad.tensor import Tensor, new_tensor, raw
 
 _table = Chapter("creation")
 
@@ -94,10 +96,10 @@ def _between(
 @_table.public(samples=lambda s: [
     ((0.0, 2.0, 5), {}), ((s.real(), s.real(), 4), {}), ((s.real(), 2.0), {"num": 3, "base": 2.0}),
     ((s.real(2), -1.0, 3), {"endpoint": False, "base": 3}), ((0, 3, 4), {"dtype": "int32"}),
-    ((1, 2, 0), {}),
+    ((1, 2, 0), {}), ((s.real(), 1.0, 3), {"base": s.positive()}),
 ], kinds="f")  # fmt: skip
 def logspace(
-    start: Any, stop: Any, /, num: int = 50, *, endpoint: bool = True, base: float = 10.0,
+    start: Any, stop: Any, /, num: int = 50, *, endpoint: bool = True, base: Any = 10.0,
     dtype: Any = None, device: Any = None,
 ) -> Tensor:
     """`num` numbers at equal ratios, from `base ** start` to `base ** stop`.
@@ -113,7 +115,7 @@ def logspace(
     endpoint
         Whether `base ** stop` is the last number.
     base
-        A number above 0.
+        A number above 0, or a Tensor of such, which stays on the tape.
     dtype, device
         The defaults if not given; those of the Tensors, if there are any.
 
@@ -133,7 +135,9 @@ def logspace(
     >>> pg.logspace(0, 2, 3)
     tensor([  1.,  10., 100.], dtype=float32)
     """
-    if not base > 0:
+    if isinstance(base, Tensor):
+        start = start if isinstance(start, Tensor) else _end(start, base)
+    elif not base > 0:
         raise InvalidArgumentError(
             f"the base {base} is not above 0", "logspace, argument base", "pass a positive number"
         )
@@ -144,4 +148,69 @@ def logspace(
         k = kernels_named(default_dtype() if dtype is None else dtype, device, "logspace")
         return new_tensor(k.from_numpy(host), k)
     exponents = linspace(start, stop, num, endpoint=endpoint, device=device)
-    return to_place(pow(float(base), exponents), dtype)
+    return to_place(pow(base if isinstance(base, Tensor) else float(base), exponents), dtype)
+
+
+@_table.public(samples=lambda s: [
+    ((s.positive(), s.positive(), 4), {}), ((s.positive(2), 2.0, 3), {"endpoint": False}),
+    ((s.complex(), s.complex(), 3), {}), ((-1, -8), {"num": 3, "dtype": s.dtype}),
+    ((1.0, s.positive(2), 1), {}), ((1, 2, 0), {}),
+], kinds="f")  # fmt: skip
+def geomspace(
+    start: Any, stop: Any, /, num: int = 50, *,
+    endpoint: bool = True, dtype: Any = None, device: Any = None,
+) -> Tensor:  # fmt: skip
+    """`num` numbers at equal ratios, from `start` to `stop`: of complex ones, along a spiral.
+
+    Parameters
+    ----------
+    start, stop
+        The ends, not 0: numbers or Tensors; Tensors stay on the tape. Real ones have one sign. They
+        are met exactly.
+    num, endpoint, dtype, device
+        As of `logspace`.
+
+    Returns
+    -------
+    Tensor
+        Shape `(num,)`, followed by the broadcast shape of the ends.
+
+    Raises
+    ------
+    InvalidArgumentError
+        `num` is negative; an end is 0; real ends have two signs.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.geomspace(1, 8, 4)
+    tensor([1., 2., 4., 8.], dtype=float32)
+    """
+    num = shape_tuple(num, "geomspace, argument num")[0]
+    a, b = (_on_host(t) for t in (start, stop))
+    opposite = "c" not in a.dtype.kind + b.dtype.kind and np.any((a < 0) != (b < 0))
+    if opposite or np.any(a == 0) or np.any(b == 0):
+        raise InvalidArgumentError(
+            "an end is 0, or two real ends have two signs", "geomspace, arguments start and stop",
+            "no ratio leads from one to the other; see linspace",
+        )  # fmt: skip
+    if not isinstance(start, Tensor) and not isinstance(stop, Tensor):
+        host = np.geomspace(a, b, num, endpoint=endpoint)
+        if dtype is None:
+            dtype = default_complex_dtype() if host.dtype.kind == "c" else default_dtype()
+        k = kernels_named(dtype, device, "geomspace")
+        return new_tensor(k.from_numpy(host), k)
+    ends = linspace(start, stop, 2, device=device)
+    first, last = ends[0], ends[1]
+    k = ends.kernels.with_dtype(dtypes.real_of(ends.dtype))
+    steps = np.linspace(0, 1, num, endpoint=endpoint).reshape(-1, *(1,) * first.ndim)
+    weights = new_tensor(k.from_numpy(steps), k)
+    out = first * exp(weights * log(last / first))
+    if endpoint and num > 1:
+        out = concat([out[:-1], reshape(last, (1, *last.shape))])
+    return to_place(out, dtype)
+
+
+def _on_host(t: Any) -> np.ndarray[Any, Any]:
+    """An end, on the host."""
+    return np.asarray(t.kernels.backend.to_numpy(raw(t)) if isinstance(t, Tensor) else t)
