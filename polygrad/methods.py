@@ -106,6 +106,8 @@ def attach_methods() -> None:
     _attach("retain_grad", retain_grad)
     _attach("retains_grad", property(retains_grad))
     _attach("to", to)
+    _attach("__array_ufunc__", array_ufunc)
+    _attach("__array_function__", array_function)
     _attach("to_device", to_device)
 
 
@@ -291,6 +293,24 @@ def to_device(self: Tensor, device: Any, /, *, stream: None = None) -> Tensor:
             f"the stream {stream!r} is not taken", "to_device, argument stream", "leave it out"
         )
     return to_place(self, None, device)
+
+
+def array_ufunc(self: Tensor, *args: Any, **keywords: Any) -> Any:
+    """NumPy's ufuncs of Tensors: see `polygrad.protocols`."""
+    from polygrad.protocols import of_ufunc  # noqa: PLC0415  rare, and it reads the tables
+
+    del self
+    return of_ufunc(*args, **keywords)
+
+
+def array_function(
+    self: Tensor, function: Any, types: Any, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    """NumPy's functions of Tensors: see `polygrad.protocols`."""
+    from polygrad.protocols import of_function  # noqa: PLC0415  rare, and it reads the tables
+
+    del self, types
+    return of_function(function, args, keywords)
 
 
 def to(

@@ -69,7 +69,6 @@ class Tensor:
     alias: Any
     hooks: list[Hook] | None
 
-    __array_ufunc__ = None  # so that `numpy.float64(2) * t` reaches Tensor.__rmul__
     __hash__ = object.__hash__
 
     if TYPE_CHECKING:  # attached by polygrad.methods
@@ -266,7 +265,10 @@ class Tensor:
             )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """NumPy's conversion; only for tensors on the host that need no gradient."""
+        """NumPy's conversion; only for tensors on the host that need no gradient.
+
+        A copy, unless `copy=False`: compiled code takes only arrays that it may write to.
+        """
         self._refuse_export("conversion to a NumPy array")
         if self.device.kind != "cpu":
             raise DeviceMismatchError(
@@ -274,7 +276,7 @@ class Tensor:
                 "__array__",
                 "write t.numpy(), which copies to the host",
             )
-        return np.array(self.numpy(), dtype=dtype, copy=copy)
+        return np.array(self.numpy(), dtype=dtype, copy=copy is not False)
 
     def __dlpack__(
         self,
