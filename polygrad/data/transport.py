@@ -257,7 +257,7 @@ class Inbox:
         try:
             return _Reader(body, arrived).load()
         except BaseException as error:
-            traceback.clear_frames(error.__traceback__)  # a view there would keep the segment open
+            traceback.clear_frames(error.__traceback__)  # a view there would outlive its memory
             raise
 
     def close(self) -> None:

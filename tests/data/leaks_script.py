@@ -34,7 +34,7 @@ def segments():
 
 def main(method, how, items, workers):
     before = segments()
-    stop, at = {"error": ("error", 1000), "run": ("sleep", 1000)}.get(how, ("", -1))
+    stop, at = {"error": ("error", 1000), "run": ("sleep", 600)}.get(how, ("", -1))
     dataset = Wide(int(items), WIDTH, stop, at)
     loader = DataLoader(dataset, BATCH, num_workers=int(workers), multiprocessing_context=method)
     seen = most = 0
