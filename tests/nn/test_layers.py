@@ -22,7 +22,10 @@ LAYERS = sorted(
     and issubclass(getattr(nn, name), nn.Module)
     and getattr(nn, name).examples
 )
-ALIKE = {"Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"}
+ALIKE = {
+    "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential",
+    "TransformerDecoder", "TransformerEncoder",  # within Transformer
+}  # fmt: skip
 
 
 def draw(spec, args, random):
