@@ -25,12 +25,14 @@ from polygrad.ops import functions_of, late_function
 from polygrad.registry import chosen_device, entries, find_device, load
 from polygrad.tensor import Tensor
 
-__all__ = ["CONSTANTS", "VERSION", "Namespace", "namespace"]
+__all__ = ["CONSTANTS", "HIDDEN", "VERSION", "Namespace", "namespace"]
 
 CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}
 EXTENSIONS = ("fft", "linalg")
 _PARTS = (*EXTENSIONS, "special")
 VERSION = "2024.12"
+# Libraries that find these in a namespace take them for NumPy's, which write to their argument.
+HIDDEN = ("put_along_axis",)
 VERSIONS = ("2021.12", "2022.12", "2023.12", VERSION, "2025.12")
 
 
@@ -59,7 +61,7 @@ class Namespace(types.ModuleType):
 
         The latter is found in polygrad: `xp.bfloat16`, `xp.Tensor`.
         """
-        if name.startswith("__"):
+        if name.startswith("__") or name in HIDDEN:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if name == "special":
             self.special = _part(self.__name__, name, self.device_name)
@@ -98,6 +100,8 @@ def _part(name: str, space: str, device: str) -> types.ModuleType:
 def _fill(module: types.ModuleType, space: str, device: str) -> None:
     """Give `module` the functions of a part of polygrad, bound to `device`."""
     for name, function in functions_of(space).items():
+        if name in HIDDEN:
+            continue
         _give(module, name, function, device)
 
 

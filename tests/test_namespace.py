@@ -16,6 +16,7 @@ import pytest
 
 import polygrad as pg
 from polygrad.errors import InvalidArgumentError
+from polygrad.namespace import HIDDEN
 from polygrad.registry import default_integer, find_device
 
 # array_api_strict has the functions of the standard's 2025.12 revision, with its very signatures.
@@ -117,6 +118,13 @@ def test_constants_and_the_version(device):
         assert getattr(xp, name) is getattr(pg, name)
         if name in xp.__array_namespace_info__().dtypes():
             assert xp.zeros(1, dtype=getattr(xp, name)).dtype == getattr(xp, name)
+
+
+def test_names_that_mean_something_else_to_libraries_are_hidden_from_them():
+    """SciPy writes `xp.put_along_axis(x, ...)` and goes on with x."""
+    for name in HIDDEN:
+        assert callable(getattr(pg, name))
+        assert not hasattr(pg.namespace("cpu"), name)
 
 
 # ---- one namespace for each device --------------------------------------------------------------

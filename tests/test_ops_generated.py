@@ -12,6 +12,7 @@ import pytest
 import polygrad as pg
 from polygrad.errors import UnsupportedOperationError
 from polygrad.families import OPERATIONS
+from polygrad.namespace import HIDDEN
 from polygrad.ops import load_all
 from polygrad.primitive import PRIMITIVES
 from polygrad.registry import find_backend, find_device
@@ -112,7 +113,7 @@ def test_every_operation_is_documented_and_inspectable(name):
     for step in filter(None, operation.space.split(".")):
         part = getattr(part, step)
     assert getattr(part, operation.name) is operation.function
-    assert operation.space or getattr(pg.namespace("cpu"), name)
+    assert operation.space or name in HIDDEN or getattr(pg.namespace("cpu"), name)
 
 
 @pytest.mark.parametrize("name", sorted(PRIMITIVES))
