@@ -8,6 +8,7 @@ converts, which a tensor that requires grad refuses.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -54,11 +55,20 @@ def of_ufunc(ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
 def of_function(function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """What `np.concatenate([t, u])` calls."""
     handler = _handlers().get(function)
-    if handler is None:
+    options = {name: value for name, value in keywords.items() if name != "out"}
+    if handler is None or not _takes(handler, args, options):
         return _converted(function, args, keywords)
-    out = keywords.pop("out", None) if isinstance(keywords.get("out"), Tensor) else None
-    made = handler(*args, **keywords)
+    out, made = keywords.get("out"), handler(*args, **options)
     return made if out is None else _written(out, made)
+
+
+def _takes(handler: Any, args: Any, keywords: Any) -> bool:
+    """Whether a handler has these parameters; NumPy's functions have more, as `order`."""
+    try:
+        inspect.signature(handler).bind(*args, **keywords)
+    except TypeError:
+        return False
+    return True
 
 
 def _converted(function: Any, args: Any, keywords: Any) -> Any:
