@@ -127,7 +127,10 @@ def test_other_functions_convert_and_refuse_gradients():
     assert isinstance(np.percentile(x, 50), float)
     flat = np.ravel(x, order="F")  # an option that polygrad's has not
     assert isinstance(flat, np.ndarray)
-    for function in (np.deg2rad, np.sort, lambda t: np.ravel(t, order="F"), lambda t: np.allclose(t, A), np.linalg.norm):
+    for function in (
+        np.deg2rad, np.sort, lambda t: np.ravel(t, order="F"), lambda t: np.allclose(t, A),
+        np.linalg.norm,
+    ):  # fmt: skip
         with pytest.raises(GradientError, match="would cut its gradient"):
             function(leaf())
 
