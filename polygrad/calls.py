@@ -254,7 +254,7 @@ def explain(p: Primitive, operands: Sequence[Any], error: Exception) -> Exceptio
         )  # fmt: skip
     if p.elementwise and not all(broadcasts(a.shape, b.shape) for a, b in combinations(tensors, 2)):
         return ShapeError(
-            "the shapes do not broadcast: " + " and ".join(str(t.shape) for t in tensors), where,
+            "the shapes cannot be broadcast: " + " and ".join(str(t.shape) for t in tensors), where,
             "aligned from the right, lengths must be equal or 1",
         )  # fmt: skip
     if backend is not None and isinstance(error, backend.linalg_errors):

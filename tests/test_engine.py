@@ -180,7 +180,7 @@ def test_backward_with_create_graph_stores_a_graph():
         (
             lambda x: x + pg.zeros((3,)),
             ShapeError,
-            ("do not broadcast", "add(float32 (2,)", "equal or 1"),
+            ("cannot be broadcast", "add(float32 (2,)", "equal or 1"),
         ),
     ],
 )

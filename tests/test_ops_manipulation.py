@@ -175,7 +175,7 @@ ARGUMENT_ERRORS = [
     (InvalidArgumentError, "places", lambda x: pg.moveaxis(x, (0, 1), 0)),
     (ShapeError, "does not broadcast", lambda x: pg.broadcast_to(x, (3, 2))),
     (ShapeError, "does not broadcast", lambda x: pg.broadcast_to(x, (3,))),
-    (ShapeError, "do not broadcast", lambda x: pg.broadcast_arrays(x, pg.ones((4, 3)))),
+    (ShapeError, "cannot be broadcast", lambda x: pg.broadcast_arrays(x, pg.ones((4, 3)))),
     (ShapeError, "do not agree", lambda x: pg.concat([x, pg.ones((2, 4))])),
     (ShapeError, "do not agree", lambda x: pg.concat([x, pg.ones(3)])),
     (ShapeError, "differ", lambda x: pg.stack([x, pg.ones((2, 4))])),

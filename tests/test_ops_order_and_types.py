@@ -149,8 +149,12 @@ def test_result_type():
     assert pg.result_type(f, 1j) == pg.complex64
     assert pg.result_type(np.float64(1), f) == pg.float64
     assert pg.result_type(True, i) == pg.int8
-    with pytest.raises(InvalidTypeError, match=r"decide no dtype.*result_type"):
-        pg.result_type(1, 2.0)
+    for numbers, want in (
+        ((True,), pg.bool), ((True, 3), pg.int64), ((1, 2.0), pg.float32), ((2.0, 1j), pg.complex64),
+    ):  # fmt: skip
+        assert pg.result_type(*numbers) == want
+    with pytest.raises(InvalidTypeError, match="no arguments"):
+        pg.result_type()
     with pytest.raises(DtypeError, match="no integer dtype holds both"):
         pg.result_type(pg.uint64, pg.int8)
 

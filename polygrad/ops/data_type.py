@@ -10,11 +10,12 @@ import numpy as np
 
 from polygrad import dtypes
 from polygrad.calls import operand
-from polygrad.config import default_dtype
+from polygrad.config import default_complex_dtype, default_dtype
 from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor
 from polygrad.ops.creation import to_place
+from polygrad.registry import default_device, default_integer
 from polygrad.tensor import Tensor
 from polygrad.views import clone
 
@@ -224,12 +225,14 @@ def result_type(*arrays_and_dtypes: Any) -> dtypes.Dtype:
     DtypeError
         No dtype holds all of them.
     InvalidTypeError
-        There are neither tensors nor dtypes.
+        There are no arguments.
 
     Examples
     --------
     >>> import polygrad as pg
     >>> pg.result_type(pg.float32, pg.int64, 1.5)
+    dtype('float32')
+    >>> pg.result_type(1, 2.0)  # numbers alone: as `asarray` makes of them
     dtype('float32')
     """
     found: dtypes.Dtype | None = None
@@ -240,10 +243,11 @@ def result_type(*arrays_and_dtypes: Any) -> dtypes.Dtype:
             numbers.append((bool, int, float, complex).index(x.__class__))
         else:
             found = dtype if found is None else dtypes.promote(found, dtype)
+    if not arrays_and_dtypes:
+        raise InvalidTypeError("no arguments", "result_type", "pass tensors, dtypes or numbers")
     if found is None:
-        raise InvalidTypeError(
-            "numbers alone decide no dtype", "result_type", "pass a tensor or a dtype with them"
-        )
+        integer = default_integer(default_device())
+        found = (dtypes.bool, integer, default_dtype(), default_complex_dtype())[max(numbers)]
     for kind in numbers:
         found = dtypes.promote_scalar(found, kind, default_dtype())
     return found

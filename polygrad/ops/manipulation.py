@@ -294,7 +294,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
         others = {n for n in lengths if n != 1}
         if len(others) > 1:
             raise ShapeError(
-                "the shapes do not broadcast: " + " and ".join(str(tuple(s)) for s in shapes),
+                "the shapes cannot be broadcast: " + " and ".join(str(tuple(s)) for s in shapes),
                 "broadcast_shapes", "aligned from the right, lengths must be equal or 1",
             )  # fmt: skip
         out.append(others.pop() if others else 1)
