@@ -150,7 +150,8 @@ def test_result_type():
     assert pg.result_type(np.float64(1), f) == pg.float64
     assert pg.result_type(True, i) == pg.int8
     for numbers, want in (
-        ((True,), pg.bool), ((True, 3), pg.int64), ((1, 2.0), pg.float32), ((2.0, 1j), pg.complex64),
+        ((True,), pg.bool), ((True, 3), pg.int64), ((1, 2.0), pg.float32),
+        ((2.0, 1j), pg.complex64),
     ):  # fmt: skip
         assert pg.result_type(*numbers) == want
     with pytest.raises(InvalidTypeError, match="no arguments"):
