@@ -36,9 +36,9 @@ _COMPARE = {
 _UNLIKE = ("floordiv",)  # libraries' operators differ from the primitive: at infinity
 _LATE_METHODS = (  # of chapters that are read when first used; a test holds them to the registry
     "corrcoef", "cov", "cummax", "cummin", "cumulative_logsumexp", "diag", "diag_embed", "diagonal",
-    "index_copy", "index_fill", "inner", "kron", "kthvalue", "lerp", "log_softmax", "masked_fill",
-    "masked_scatter", "masked_select", "median", "nan_to_num", "nanmean", "nanmedian",
-    "nanquantile", "nansum", "norm", "quantile", "scatter", "scatter_add", "scatter_reduce",
+    "gather", "index_copy", "index_fill", "inner", "kron", "kthvalue", "lerp", "log_softmax",
+    "masked_fill", "masked_scatter", "masked_select", "median", "nan_to_num", "nanmean",
+    "nanmedian", "nanquantile", "nansum", "norm", "quantile", "scatter", "scatter_add", "scatter_reduce",
     "softmax", "topk", "trace",
 )  # fmt: skip
 _REDUCTIONS = (  # that NumPy's functions of these names call

@@ -20,8 +20,8 @@ load_all()
 DTYPES = {"f": "float64", "c": "complex128", "i": "int64", "b": "bool"}
 NOT_IN_NUMPY = {
     "topk", "kthvalue", "cummax", "cummin", "cumulative_trapezoid", "index_copy", "index_fill",
-    "scatter", "scatter_add", "scatter_reduce", "masked_scatter", "block_diag", "diag_embed",
-    "softmax", "log_softmax",
+    "gather", "scatter", "scatter_add", "scatter_reduce", "masked_scatter", "block_diag",
+    "diag_embed", "softmax", "log_softmax",
 }  # fmt: skip
 
 

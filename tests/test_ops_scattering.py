@@ -28,6 +28,22 @@ def gradients(function, *xs, device="cpu"):
     return [host(g) for g in pg.autograd.grad(y, ts, pg.ones_like(y), materialize_grads=True)]
 
 
+# ---- gathering ----------------------------------------------------------------------------------
+def test_gather_reads_the_part_as_long_as_the_indices():
+    x = pg.reshape(pg.arange(12.0), (3, 4)).requires_grad_()
+    indices = np.array([[3, 3, -4, 0, 1], [0, 2, 2, 2, 1]])
+    out = x.gather(pg.asarray(indices), axis=1)
+    assert out.shape == (2, 5)
+    for i, row in enumerate(indices):
+        assert out[i].tolist() == [4.0 * i + j % 4 for j in row]
+    pg.sum(out).backward()
+    assert x.grad.tolist() == [[2, 1, 0, 2], [1, 1, 3, 0], [0, 0, 0, 0]]
+    with pytest.raises(ShapeError, match="no axis but the indexed one may be longer"):
+        pg.gather(x, pg.zeros((4, 4), dtype=pg.int64), axis=1)
+    with pytest.raises(OutOfRangeError, match="index 4"):
+        pg.gather(x, pg.asarray([[4]]), axis=1)
+
+
 # ---- scattering ---------------------------------------------------------------------------------
 @pytest.mark.parametrize("device", DEVICES)
 def test_of_two_writes_to_one_place_the_last_stays_and_has_the_gradient(device):

@@ -47,7 +47,8 @@ LATE = {
     "running": ("cummax", "cummin", "cumulative_logsumexp"),
     "integration": ("cumulative_trapezoid", "trapezoid"),
     "scattering": (
-        "index_copy", "index_fill", "put_along_axis", "scatter", "scatter_add", "scatter_reduce",
+        "gather", "index_copy", "index_fill", "put_along_axis", "scatter", "scatter_add",
+        "scatter_reduce",
     ),
     "masking": ("masked_fill", "masked_scatter", "masked_select"),
     "diagonals": ("block_diag", "diag", "diag_embed", "diagonal", "trace"),

@@ -25,6 +25,7 @@ from polygrad.ops.indexing import (
     index_room,
     index_tensor,
     take,
+    take_along_axis,
     take_along_axis_adjoint,
 )
 from polygrad.ops.manipulation import broadcast_shapes, broadcast_to, reshape
@@ -123,29 +124,35 @@ def index_fill(x: Any, indices: Any, value: Any, /, axis: int) -> Tensor:
 
 
 # ---- at places of their own ---------------------------------------------------------------------
-def _operands(
-    x: Any, indices: Any, values: Any, axis: Any, name: str
-) -> tuple[Tensor, Tensor, Any, int]:
-    """x, the indices, the values cut to their shape, and the axis counted from the front."""
+def _places(x: Any, indices: Any, axis: Any, name: str) -> tuple[Tensor, Tensor, int]:
+    """x, the indices, which fit into it, and the axis counted from the front."""
     x = as_tensor(x, f"{name}, argument x")
     places = as_tensor(indices, f"{name}, argument indices")
     axis = normalize_axis(axis, x.ndim, name)
-    many = not isinstance(values, (bool, int, float, complex))
-    found = as_tensor(values, f"{name}, argument values") if many else values
-    if many and not found.ndim:
-        found = broadcast_to(found, places.shape)
-    where = f"{name}{describe([x, places, found])}, axis {axis}"
     fits = places.ndim == x.ndim and all(
         n <= m or i == axis for i, (n, m) in enumerate(zip(places.shape, x.shape, strict=True))
     )
     if not fits:
         raise ShapeError(
-            f"indices of shape {places.shape} for a tensor of shape {x.shape}", where,
+            f"indices of shape {places.shape} for a tensor of shape {x.shape}",
+            f"{name}{describe([x, places])}, axis {axis}",
             "they need its rank, and no axis but the indexed one may be longer",
         )  # fmt: skip
     check_indices(places, x.shape[axis], name, x)
-    if not many:
-        return x, places, found, axis
+    return x, places, axis
+
+
+def _operands(
+    x: Any, indices: Any, values: Any, axis: Any, name: str
+) -> tuple[Tensor, Tensor, Any, int]:
+    """x, the indices, the values cut to their shape, and the axis counted from the front."""
+    x, places, axis = _places(x, indices, axis, name)
+    if isinstance(values, (bool, int, float, complex)):
+        return x, places, values, axis
+    found = as_tensor(values, f"{name}, argument values")
+    if not found.ndim:
+        found = broadcast_to(found, places.shape)
+    where = f"{name}{describe([x, places, found])}, axis {axis}"
     if found.ndim != x.ndim or any(
         n > m for n, m in zip(places.shape, found.shape, strict=True)
     ):
@@ -156,6 +163,44 @@ def _operands(
     if found.shape != places.shape:
         found = found[tuple(slice(n) for n in places.shape)]
     return x, places, found, axis
+
+
+@_table.public(samples=lambda s: [
+    ((s.real(3, 4), s.integers(3, 2, low=-4, high=4)), {"axis": 1}),
+    ((s.complex(3, 4), s.integers(5, 2, low=0, high=3)), {"axis": 0}),
+    ((s.real(2, 2), s.integers(0, 2)), {"axis": 0}),
+], kinds="bifc", method=True)  # fmt: skip
+def gather(x: Any, indices: Any, /, axis: int) -> Tensor:
+    """Each lane of `x` read at indices of its own: `out[i][j] = x[i][indices[i][j]]` for axis 1.
+
+    It is `take_along_axis` of the part of `x` that is as long as `indices` along the other axes.
+
+    Parameters
+    ----------
+    x, indices, axis
+        As of `scatter`; x of any dtype.
+
+    Returns
+    -------
+    Tensor
+        The shape of `indices`, the dtype of `x`. Its gradient adds up over equal indices.
+
+    Raises
+    ------
+    OutOfRangeError, DtypeError, ShapeError
+        As `scatter`.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> pg.gather(pg.asarray([[1.0, 2.0], [3.0, 4.0]]), pg.asarray([[1, 1, 0]]), axis=1)
+    tensor([[2., 2., 1.]], dtype=float32)
+    """
+    x, places, axis = _places(x, indices, axis, "gather")
+    if any(n < m for i, (n, m) in enumerate(zip(places.shape, x.shape, strict=True)) if i != axis):
+        key = tuple(slice(None if i == axis else n) for i, n in enumerate(places.shape))
+        x = x[key]
+    return take_along_axis(x, places, axis=axis)
 
 
 def _scatter_samples(s: Any) -> Any:
