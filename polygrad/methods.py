@@ -38,8 +38,8 @@ _LATE_METHODS = (  # of chapters that are read when first used; a test holds the
     "corrcoef", "cov", "cummax", "cummin", "cumulative_logsumexp", "diag", "diag_embed", "diagonal",
     "gather", "index_copy", "index_fill", "inner", "kron", "kthvalue", "lerp", "log_softmax",
     "masked_fill", "masked_scatter", "masked_select", "median", "nan_to_num", "nanmean",
-    "nanmedian", "nanquantile", "nansum", "norm", "quantile", "scatter", "scatter_add", "scatter_reduce",
-    "softmax", "topk", "trace",
+    "nanmedian", "nanquantile", "nansum", "norm", "quantile", "scatter", "scatter_add",
+    "scatter_reduce", "softmax", "topk", "trace",
 )  # fmt: skip
 _REDUCTIONS = (  # that NumPy's functions of these names call
     "sum", "prod", "mean", "var", "std", "max", "min", "any", "all", "argmax", "argmin",
