@@ -171,7 +171,7 @@ class Wide(Squares):
         if i == self.at:
             if self.stop == "error":
                 raise ValueError("item is bad")
-            print("busy", flush=True)  # noqa: T201  for the one who reads it
+            os.write(1, b"busy\n")
             time.sleep(60)
         return np.full(self.width, i, np.float32)
 
