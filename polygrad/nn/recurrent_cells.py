@@ -21,7 +21,7 @@ __all__ = [
 _NONLINEARITIES = {"tanh": "rnn_tanh", "relu": "rnn_relu"}
 
 
-def check_positive(where: str, **sizes: int) -> None:
+def check_positive(where: str, **sizes: Any) -> None:
     """Refuse widths and counts that are no positive integers."""
     for name, n in sizes.items():
         if not isinstance(n, int) or n < 1:
@@ -93,10 +93,9 @@ class _Cell(Module):
             input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
         )
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
         """The new state."""
-        made: Tensor = self._step(input, self._start(input) if hx is None else hx)
-        return made
+        return self._step(input, self._start(input) if hx is None else hx)
 
     def extra_repr(self) -> str:
         """The sizes, and what is not the default."""
@@ -200,10 +199,6 @@ class LSTMCell(_Cell):
     ) -> None:
         super().__init__("lstm", input_size, hidden_size, bias, device, dtype)
 
-    def forward(  # type: ignore[override]  the state is a pair
-        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
         """The new (h, c)."""
-        start = (self._start(input),) * 2 if hx is None else hx
-        made: tuple[Tensor, Tensor] = self._step(input, start)
-        return made
+        return self._step(input, (self._start(input),) * 2 if hx is None else hx)

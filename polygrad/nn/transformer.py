@@ -68,7 +68,7 @@ class TransformerEncoder(Module):
         """Run all layers; the masks are those of `MultiheadAttention`."""
         for layer in self.layers:
             src = layer(src, mask, src_key_padding_mask, is_causal=bool(is_causal))
-        return src if self.norm is None else self.norm(src)  # type: ignore[no-any-return]
+        return src if self.norm is None else self.norm(src)
 
 
 class TransformerDecoder(Module):
@@ -109,7 +109,7 @@ class TransformerDecoder(Module):
                 tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
                 bool(tgt_is_causal), memory_is_causal,
             )  # fmt: skip
-        return tgt if self.norm is None else self.norm(tgt)  # type: ignore[no-any-return]
+        return tgt if self.norm is None else self.norm(tgt)
 
 
 class Transformer(Module):

@@ -39,6 +39,9 @@ def _activation(given: Activation, where: str) -> Callable[[Tensor], Tensor]:
 class _Layer(Module):
     """What layers of encoders and decoders have in common: two linear maps, and residual sums."""
 
+    self_attn: MultiheadAttention
+    multihead_attn: MultiheadAttention
+
     def __init__(
         self, attentions: tuple[str, ...], d_model: int, nhead: int, dim_feedforward: int,
         dropout: float, activation: Activation, layer_norm_eps: float, batch_first: bool,

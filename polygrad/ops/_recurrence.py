@@ -282,7 +282,8 @@ def _rule(kind: _Kind) -> Callable[..., Any]:
         g: Any, F: Any, h: Any, c: Any, weight: Any, bias: Any, projection: Any, out: Any,
         sizes: Shape, reverse: bool, wanted: Sequence[bool],
     ) -> tuple[Any, ...]:  # fmt: skip
-        outs, gs = (out, list(g)) if kind.results > 1 else ((out,), [g])
+        outs: Sequence[Any] = out if kind.results > 1 else (out,)
+        gs = list(g) if kind.results > 1 else [g]
         if gs[0] is None:
             gs[0] = F.zeros_like(outs[0])
         back = _Pulled(F, kind, weight, projection, sizes, reverse)

@@ -85,7 +85,9 @@ def _attention_rule(
     keep_scale: float, wanted: Sequence[bool],
 ) -> tuple[Any, ...]:  # fmt: skip
     (gy, gw), (y, weights) = g, out
-    gv = slope = d = None
+    gv: Any = None
+    d: Any = None
+    slope: Any = None
     if gy is not None:
         used = weights if kept is None else F.dropout(weights, kept, scale=keep_scale)
         if wanted[2]:
