@@ -129,6 +129,10 @@ class Generator:
             self._state = GeneratorState(seed, position, children + 1)
         return int(_philox(seed, 1, children).random_raw())
 
+    def renew_lock(self) -> None:
+        """Forget who holds the lock."""
+        self._lock = threading.Lock()
+
     def __repr__(self) -> str:
         """Seed and position."""
         return f"<Generator seed={self._state.seed} position={self._state.position}>"
@@ -165,6 +169,8 @@ def _seed(seed: Any) -> int:
 
 
 default_generator = Generator()
+if hasattr(os, "register_at_fork"):  # another thread may have held it, which the child has not
+    os.register_at_fork(after_in_child=default_generator.renew_lock)
 
 
 # ---- the default generator ------------------------------------------------------------------

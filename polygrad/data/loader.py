@@ -53,9 +53,9 @@ class DataLoader:
         Called with its number in each worker when it starts, after its random numbers were seeded.
     multiprocessing_context
         "fork", "spawn", "forkserver" or a context of `multiprocessing`: how workers start. If not
-        given: what `multiprocessing.set_start_method` has set to spawn or forkserver; else fork on
-        Linux, where no other thread runs and only array libraries are in use that survive it; else
-        spawn, for which dataset and functions must be picklable.
+        given: spawn or forkserver, if `multiprocessing.set_start_method` has set that; else fork on
+        Linux, unless an array library is in use that does not survive it; else spawn, for which
+        dataset and functions must be picklable.
     generator
         Of the random order and the workers' seeds. The default stream is not touched by an epoch
         that is not shuffled.

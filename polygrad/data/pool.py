@@ -9,7 +9,6 @@ import pickle
 import secrets
 import signal
 import sys
-import threading
 import time
 import weakref
 from collections.abc import Iterable
@@ -38,9 +37,9 @@ _PIPE = 32768  # bytes of replies that wait in a pipe without stopping the worke
 def choose_context(given: Any) -> Any:
     """The multiprocessing context: the one given, by name or itself, or what is safe here.
 
-    Without one, a start method that the program has set is kept. Else processes are forked on Linux
-    if no other thread runs and no array library is in use that does not survive it; elsewhere they
-    are spawned.
+    Without one, spawn or forkserver is kept if the program has set it. Else processes are forked on
+    Linux if no array library is in use that does not survive it, and spawned elsewhere. Threads do
+    not count: that of a progress bar or a notebook would change how workers start.
 
     Raises
     ------
@@ -67,8 +66,6 @@ def why_not_fork() -> str:
     """Why this process should not be forked; an empty string if it may."""
     if sys.platform != "linux":
         return f"forking is not safe on {sys.platform}"
-    if threading.active_count() > 1:
-        return "another thread runs"
     unsafe = [b.name for b in registry.loaded() if not b.capabilities.survives_fork]
     return f"the backend {unsafe[0]!r} is in use" if unsafe else ""
 
@@ -106,6 +103,7 @@ class Pool:
 
     def __init__(self, work: Any, count: int, slots: int, context: Any, timeout: float) -> None:
         self.slots, self.timeout, self.epoch = slots, timeout, 0
+        self._method = context.get_start_method()
         self._workers: list[_Handle] = []
         self._end = weakref.finalize(self, _end, self._workers, os.getpid())
         if os.name == "posix":
@@ -122,7 +120,7 @@ class Pool:
 
     def _start(self, number: int, count: int, work: Sealed, context: Any) -> None:
         ours, theirs = context.Pipe()
-        forked = context.get_start_method() == "fork"
+        forked = self._method == "fork"
         inherited = [*(worker.connection for worker in self._workers), ours] if forked else []
         prefix = f"pg{secrets.token_hex(4)}"
         job = Job(number, count, work, default_dtype(), prefix, min(4096, _PIPE // self.slots))
@@ -136,7 +134,7 @@ class Pool:
             ours.close()
             if forked:
                 raise
-            raise _unpicklable(error, context.get_start_method()) from error
+            raise _unpicklable(error, self._method) from error
         finally:
             theirs.close()
         self._workers.append(_Handle(process, ours, Inbox(prefix, self.slots)))
@@ -231,7 +229,7 @@ class Pool:
     def _died(self, number: int) -> WorkerError:
         process = self._workers[number].process
         process.join(_GRACE)
-        where = f"DataLoader, worker process {number} (pid {process.pid})"
+        where = f"DataLoader, worker process {number} (pid {process.pid}, by {self._method})"
         return WorkerError(f"a worker process died: {_fate(process.exitcode)}", where, _ADVICE)
 
 
@@ -246,7 +244,7 @@ def _fate(code: int | None) -> str:
         return "it closed its connection"
     if code >= 0:
         return (
-            f"exit code {code} (a script that starts processes without forking needs "
+            f"exit code {code} (a script whose workers are not forked needs "
             "`if __name__ == '__main__':` around its main part)"
         )
     try:

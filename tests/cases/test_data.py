@@ -3,8 +3,13 @@
 import gc
 import time
 
+import pytest
+
 import polygrad as pg
 from tests.cases.helpers import A, raises, same
+
+# Where pytest runs in several processes, these have a thread, and Python warns of forking there.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 
 
 class _Squares:

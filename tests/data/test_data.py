@@ -115,8 +115,9 @@ def test_an_order_is_drawn_at_once():
     assert list(order) == want
     assert sorted(want[:5]) == sorted(want[5:10]) == list(range(5))
     for n in (0, 1):
-        g = generator()
-        batches = iter(data.DataLoader(range(5), 2, shuffle=True, num_workers=n, generator=g))
+        g, options = generator(), {"multiprocessing_context": "spawn"} if n else {}
+        options.update(shuffle=True, num_workers=n, generator=g)
+        batches = iter(data.DataLoader(range(5), 2, **options))
         g.words(100)
         assert [i for b in batches for i in b.tolist()] == want[:5]
 
