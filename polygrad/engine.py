@@ -313,6 +313,8 @@ def run(
     With `inputs`, return the cotangent of each (a Tensor, or None where no path leads to it, or
     zeros where only constant functions do); without, add to `.grad` of every leaf reached.
     """
+    if not outputs:
+        return [None] * len(inputs or ())
     state = sweep(create_graph=create_graph, retain=retain_graph or create_graph)
     for t in (*outputs, *(inputs or ())):
         raw(t)  # a stale view gets its value and its node

@@ -66,6 +66,7 @@ def _dtype_of(x: Any) -> dtypes.Dtype:
     samples=lambda s: [
         ((s.real(2, 3), s.dtype), {}),
         ((s.real(3), s.dtype), {"copy": False}),
+        ((s.real(2), dtypes.complex_of(s.dtype)), {}),
         ((s.bools(0), s.dtype), {}),
     ],
     kinds="bifc",

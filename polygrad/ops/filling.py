@@ -132,7 +132,7 @@ def empty(shape: int | Shape, *, dtype: Any = None, device: Any = None) -> Tenso
 @_table.public(samples=lambda s: [
     (((2, 3), s.real()), {}), (((2,), 1.5), {}), (((), s.real()), {}),
     ((3, s.real()), {"dtype": dtypes.complex_of(s.dtype)}),
-], kinds="f")  # fmt: skip
+], kinds="fc")  # fmt: skip
 def full(shape: int | Shape, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor filled with one value.
 
@@ -228,7 +228,7 @@ def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
 @_table.public(samples=lambda s: [
     ((s.real(2, 3), s.real()), {}), ((s.real(2), 2), {}),
     ((s.real(2), s.real()), {"dtype": dtypes.complex_of(s.dtype)}),
-], kinds="f")  # fmt: skip
+], kinds="fc")  # fmt: skip
 def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """One value in the shape of `x`, with its dtype and on its device unless others are given.
 

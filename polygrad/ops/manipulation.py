@@ -344,7 +344,9 @@ def broadcast_to(x: Any, /, shape: Shape) -> Tensor:
     return _broadcast_to.view(x, shape=wanted)
 
 
-@_table.public(samples=lambda s: [((s.real(2, 1), s.real(3)), {})], kinds="f")
+@_table.public(samples=lambda s: [
+    ((s.real(2, 1), s.real(3)), {}), ((s.real(2),), {}), ((s.real(), s.real(0, 1), s.real(3)), {}),
+], kinds="bifc")  # fmt: skip
 def broadcast_arrays(*arrays: Any) -> list[Tensor]:
     """All tensors broadcast against each other, as views that cannot be written to.
 

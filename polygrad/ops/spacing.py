@@ -24,7 +24,7 @@ _table = Chapter("creation")
 @_table.public(samples=lambda s: [
     ((0.0, 1.0, 5), {}), ((s.real(), s.real(), 4), {}), ((s.real(), 2.0, 4), {"endpoint": False}),
     ((s.real(), s.real(), 1), {}), ((1, 2, 0), {}), ((0, 10, 5), {"dtype": "int32"}),
-], kinds="f")  # fmt: skip
+], kinds="fc")  # fmt: skip
 def linspace(
     start: Any, stop: Any, /, num: int, *,
     dtype: Any = None, device: Any = None, endpoint: bool = True,
