@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -29,14 +30,14 @@ GRADIENTS = [
 def errors(name, variable):
     """(relative error of the derivative, point) for each point of a case."""
     case, operation = CASES[name], ROWS[name]
-    i = list(operation.variables).index(variable)
+    i = list(inspect.signature(operation.function).parameters).index(variable)
     for point in case.points:
         xs = [pg.tensor(v, dtype=pg.float64) if isinstance(v, float) else v for v in point]
         xs[i].requires_grad_()
         operation.function(*xs).backward()
         got = xs[i].grad.item()
         with mp.workdps(DIGITS):
-            want = case.slope(variable, i, [mp.mpf(v) for v in point])
+            want = case.slope(variable, i, [v if v is None else mp.mpf(v) for v in point])
             yield float(abs(mp.mpf(got) - want) / (abs(want) or 1)), point
 
 

@@ -31,7 +31,9 @@ CHAPTERS = {
         "linalg_products", "linalg_norms", "linalg_functions",
     ),
     "fft": ("fourier", "fourier_real", "fourier_trigonometric"),
-    "special": ("special_gamma", "special_error"),
+    "special": (
+        "special_gamma", "special_error", "special_elementary", "special_logarithms",
+    ),
 }  # fmt: skip
 
 # Chapter: what it adds to the main namespace. A test holds these equal to the registry.

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 __all__ = [
-    "HALF_LOG_TWO_PI", "cos_pi", "deviance", "horner", "log1pmx", "odd_factorial_series",
+    "HALF_LOG_TWO_PI", "cos_pi", "deviance", "horner", "log1pmx", "log1pmx_ratio", "log_ratio",
+    "odd_factorial_series",
     "reversed_terms", "sin_pi", "stirling", "stirling_series",
 ]  # fmt: skip
 
@@ -55,13 +56,27 @@ def cos_pi(F: Any, x: Any) -> Any:
 _ATANH = reversed_terms(2 / (2 * k + 1) for k in range(1, 17))
 
 
-def log1pmx(F: Any, x: Any) -> Any:
-    """log(1 + x) - x without loss near 0: with r = x / (2 + x) the logarithm is 2 atanh(r)."""
+def log1pmx_ratio(F: Any, x: Any) -> Any:
+    """(log(1 + x) - x) / x^2; near 0 with log(1 + x) = 2 atanh(r), r = x / (2 + x)."""
     near = F.abs(x) < 0.5
     y = F.where(near, x, 0.25)
-    r = y / (y + 2)
-    s = r * r
-    return F.where(near, r * (s * horner(s, _ATANH) - y), F.log1p(x) - x)
+    r = 1 / (y + 2)
+    s = y * r * r
+    y_far = F.where(near, 1, x)
+    far = (F.log1p(y_far) - y_far) / y_far / y_far
+    return F.where(near, (s * horner(s * y, _ATANH) - 1) * r, far)
+
+
+def log1pmx(F: Any, x: Any) -> Any:
+    """log(1 + x) - x without loss near 0."""
+    return log1pmx_ratio(F, x) * x * x
+
+
+def log_ratio(F: Any, x: Any, y: Any) -> Any:
+    """log(x / y) for x, y >= 0, precise also where they are nearly equal."""
+    near = F.abs(x - y) < 0.5 * y
+    u = F.where(near, x - y, 0) / F.where(near, y, 1)
+    return F.where(near, F.log1p(u), F.log(F.where(near, 1, x)) - F.log(F.where(near, 1, y)))
 
 
 # B_2k / (2k (2k - 1)) of Stirling's series, DLMF 5.11.1
