@@ -98,9 +98,12 @@ def stirling(F: Any, z: Any) -> Any:
     return F.where(far, stirling_series(F.where(far, z, 20)), near)
 
 
-def deviance(F: Any, a: Any, excess: Any) -> Any:
+def deviance(F: Any, a: Any, m: Any, excess: Any) -> Any:
     """a log(a / m) + m - a, where m = a + excess > 0: Loader's bd0, without cancellation."""
-    return -a * log1pmx(F, excess / a)
+    near = F.abs(excess) < 0.5 * a
+    u = F.where(near, excess, 0) / F.where(near, a, 1)
+    b, n = F.where(near, 1, a), F.where(near, 1, m)
+    return F.where(near, -a * log1pmx(F, u), b * (F.log(b) - F.log(n)) + F.where(near, 0, excess))
 
 
 # ---- functions that grow like 1 / x -------------------------------------------------------------

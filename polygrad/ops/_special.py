@@ -190,9 +190,13 @@ def spread(*domains: Domain, points: Sequence[tuple[float, ...]] = ()) -> Sample
                 ),
                 {},
             )
-        if points:
-            columns = zip(*points, strict=True)
-            yield tuple(s.exactly(column) for column in columns), {}
+        listed = [isinstance(d, list) for d in domains]
+        if any(listed):
+            for point in points:
+                pairs = zip(point, listed, strict=True)
+                yield tuple(v if number else s.exactly(v) for v, number in pairs), {}
+        elif points:
+            yield tuple(s.exactly(column) for column in zip(*points, strict=True)), {}
 
     return samples
 

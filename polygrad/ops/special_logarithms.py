@@ -70,7 +70,7 @@ def _rel_entr(F: Any, x: Any, y: Any) -> Any:
 def _kl_div(F: Any, x: Any, y: Any) -> Any:
     fine = (x > 0) & (y > 0)
     a, b = F.where(fine, x, 1), F.where(fine, y, 1)
-    return F.where((x == 0) & (y >= 0), y, _positive(F, x, y, deviance(F, a, b - a)))
+    return F.where((x == 0) & (y >= 0), y, _positive(F, x, y, deviance(F, a, b, b - a)))
 
 
 # ---- logistic functions -------------------------------------------------------------------------
@@ -327,7 +327,7 @@ def _along(x: Any, axis: Any, where_: str, primitive: Any, combine: Any) -> Tens
     if len(axes) == 1:
         return primitive.call(x, axis=axes[0])  # type: ignore[no-any-return]
     if axis is None:
-        return reshape(primitive.call(reshape(x, (-1,)), axis=0), x.shape)  # type: ignore[no-any-return]
+        return reshape(primitive.call(reshape(x, (-1,)), axis=0), x.shape)
     return combine(x - plain_logsumexp(x, axis=axes, keepdims=True))  # type: ignore[no-any-return]
 
 
