@@ -1,7 +1,7 @@
 """What special functions are compared with: mpmath's, at points of their bulk, tails and edges.
 
 A case has a reference, the points, and the largest relative error allowed. Derivatives of the
-reference are central differences in 110 digits; where the reference is an inverse without a formula
+reference are central differences in many digits; where the reference is an inverse without a formula
 of its own, its derivative is given.
 """
 
@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 import mpmath as mp
 from scipy import special
 
-DIGITS = 110
-STEP = mp.mpf(10) ** -28
 
 
 @dataclass(frozen=True)
@@ -22,6 +20,8 @@ class Case:
     points: list
     rtol: float = 1e-13
     slopes: dict = field(default_factory=dict)  # derivatives of the reference, by input
+    weights: tuple = ()  # of several results, the sum of which is compared
+    digits: int = 60  # more, where a small tail is the complement of a number near 1
 
     def slope(self, name, i, args):
         """The derivative of the reference with respect to input i."""
@@ -32,7 +32,7 @@ class Case:
 
 def partial(reference, i, args):
     """The central difference of a reference with respect to argument i."""
-    step = (abs(args[i]) or 1) * STEP
+    step = (abs(args[i]) or 1) * mp.mpf(10) ** (-mp.mp.dps // 3)
     above, below = list(args), list(args)
     above[i], below[i] = args[i] + step, args[i] - step
     return (reference(*above) - reference(*below)) / (2 * step)
@@ -120,8 +120,8 @@ _Y = (1e-3, 0.1, 0.5, 1.0, 2.0, 3.7, 7.99, 8.01, 12.0)
 _P = (1e-300, 1e-100, 1e-20, 1e-5, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999, 1 - 1e-9, 1 - 2.0**-50)
 
 ERROR = {
-    "erf": Case(mp.erf, both(*_Y)),
-    "erfc": Case(mp.erfc, both(*_Y, 20.0)),
+    "erf": Case(mp.erf, both(*_Y), digits=110),
+    "erfc": Case(mp.erfc, both(*_Y, 20.0), digits=110),
     "erfcx": Case(
         lambda x: mp.exp(x * x) * mp.erfc(x), one(0.0, *_Y, 1e2, 1e5, -0.5, -3.0, -20.0, -26.0)
     ),
@@ -134,12 +134,12 @@ ERROR = {
         erfcinv, one(*(2 * p for p in _P)),
         slopes={"x": lambda y: -mp.sqrt(mp.pi) / 2 * mp.exp(erfcinv(y) ** 2)},
     ),
-    "ndtr": Case(mp.ncdf, one(*_Y, *(-y for y in _Y), 0.0, -20.0, -37.0)),
+    "ndtr": Case(mp.ncdf, one(*_Y, *(-y for y in _Y), 0.0, -20.0, -37.0), digits=110),
     "log_ndtr": Case(
         lambda x: mp.log(mp.ncdf(x)) if x > -300 else -x * x / 2 - mp.log(-x)
         - mp.log(2 * mp.pi) / 2 + mp.log1p(sum((-1) ** k * mp.fac2(2 * k - 1) / x ** (2 * k)
                                                for k in range(1, 12))),
-        one(*_Y, *(-y for y in _Y), 0.0, -20.0, -50.0, -1e3, -1e6),
+        one(*_Y, *(-y for y in _Y), 0.0, -20.0, -50.0, -1e3, -1e6), digits=110,
     ),
     "ndtri": Case(
         lambda y: -mp.sqrt(2) * erfcinv(2 * y), one(*_P),
@@ -286,10 +286,10 @@ _P_BETA = [
 _INVERSE = pairs((0.3, 2.0, 30.0), (1e-6, 0.2, 0.999))
 
 INCOMPLETE = {
-    "gammainc": Case(lower_gamma, _P_GAMMA, rtol=1e-12),
+    "gammainc": Case(lower_gamma, _P_GAMMA, rtol=1e-12, digits=110),
     "gammaincc": Case(upper_gamma, _P_GAMMA, rtol=1e-12),
-    "betainc": Case(lower_beta, _P_BETA, rtol=1e-12),
-    "betaincc": Case(upper_beta, _P_BETA, rtol=1e-12),
+    "betainc": Case(lower_beta, _P_BETA, rtol=1e-12, digits=110),
+    "betaincc": Case(upper_beta, _P_BETA, rtol=1e-12, digits=110),
     "gammaincinv": inverse(lower_gamma, 1, "ay", special.gammaincinv, _INVERSE),
     "gammainccinv": inverse(upper_gamma, 1, "ay", special.gammainccinv, _INVERSE),
     "betaincinv": inverse(
@@ -329,7 +329,7 @@ _EVENTS = [(0, 1e-3), (2, 0.7), (2, 30.0), (40, 20.0)]
 _TRIALS = [(0, 3, 1e-3), (2, 5, 0.4), (30, 50, 0.9), (2, 5, 1 - 1e-6)]
 
 DISTRIBUTIONS = {
-    "chdtr": Case(lambda v, x: lower_gamma(v / 2, x / 2), _CHI, rtol=1e-12),
+    "chdtr": Case(lambda v, x: lower_gamma(v / 2, x / 2), _CHI, rtol=1e-12, digits=110),
     "chdtrc": Case(upper_chi, _CHI, rtol=1e-12),
     "chdtri": inverse(upper_chi, 1, "vp", special.chdtri, _INVERSE),
     "gdtr": Case(lambda a, b, x: lower_gamma(b, a * x), _GAMMAS),
@@ -362,11 +362,92 @@ DISTRIBUTIONS = {
     "nbdtri": inverse(
         lambda k, n, p: lower_beta(n, k + 1, p), 2, "kny", special.nbdtri, [(2, 5, 0.4)]
     ),
-    "stdtr": Case(student, _T),
+    "stdtr": Case(student, _T, digits=110),
     "stdtrit": inverse(
         student, 1, ("df", "p"), special.stdtrit, [(0.7, 0.1), (3.0, 1e-6), (30.0, 0.999)]
     ),
 }  # fmt: skip
 
 
-CASES = {**GAMMA, **ERROR, **ELEMENTARY, **INCOMPLETE, **DISTRIBUTIONS}
+# ---- Bessel functions ---------------------------------------------------------------------------
+_Z = one(1e-6, 0.3, 1.7, 6.2, 29.0, 31.0, 200.0)
+_ORDER = [(v, x) for v in (0, 1, 0.5, 7.3) for x in (1e-3, 0.3, 4.1, 29.0, 31.0, 400.0)]
+_SCALED = [*_ORDER, (30.5, 100.0), (30.5, 3e3)]
+_N = [(n, x) for n in (0, 1, 4) for x in (0.3, 4.1, 31.0)]
+
+
+def spherical(function, sign=1):
+    return lambda n, z, derivative=0: sign * mp.sqrt(mp.pi / (2 * z)) * function(n + mp.mpf(1) / 2, z)
+
+
+def airy_sum(x):
+    return mp.airyai(x) + 2 * mp.airyai(x, derivative=1) + 3 * mp.airybi(x) + 5 * mp.airybi(x, derivative=1)
+
+
+def kelvin(function):
+    return lambda x: function(0, x)
+
+
+def slope_of(function):
+    return lambda x: partial(function, 0, [x])
+
+
+def wright(a, b, x):
+    return mp.nsum(lambda k: x**k / mp.factorial(k) * mp.rgamma(a * k + b), [0, mp.inf])
+
+
+BESSEL = {
+    **{f"j{n}": Case(lambda x, n=n: mp.besselj(n, x), [*_Z, *one(0.0, -2.0)], 1e-11) for n in (0, 1)},
+    **{f"y{n}": Case(lambda x, n=n: mp.bessely(n, x), _Z, 1e-11) for n in (0, 1)},
+    **{f"i{n}": Case(lambda x, n=n: mp.besseli(n, x), [*_Z, *one(0.0, -2.0)]) for n in (0, 1)},
+    **{f"k{n}": Case(lambda x, n=n: mp.besselk(n, x), _Z) for n in (0, 1)},
+    **{
+        f"i{n}e": Case(
+            lambda x, n=n: mp.exp(-abs(x)) * mp.besseli(n, x), [*_Z, *one(-2.0, -31.0, 1e4, 1e8)]
+        )
+        for n in (0, 1)
+    },
+    **{
+        f"k{n}e": Case(lambda x, n=n: mp.exp(x) * mp.besselk(n, x), [*_Z, *one(1e4, 1e8)])
+        for n in (0, 1)
+    },
+    **dict.fromkeys(("jv", "jn", "jve"), Case(mp.besselj, _ORDER, 1e-11)),
+    **dict.fromkeys(("yv", "yve"), Case(mp.bessely, _ORDER, 1e-11)),
+    "iv": Case(mp.besseli, _ORDER, 1e-12),
+    "kv": Case(mp.besselk, _ORDER, 1e-12),
+    "ive": Case(lambda v, x: mp.exp(-x) * mp.besseli(v, x), _SCALED, 1e-11),
+    "kve": Case(lambda v, x: mp.exp(x) * mp.besselk(v, x), _SCALED, 1e-11),
+    "yn": Case(mp.bessely, _N, 1e-12),
+    "kn": Case(mp.besselk, _N, 1e-12),
+    "spherical_jn": Case(spherical(mp.besselj), _N, 1e-12),
+    "spherical_yn": Case(spherical(mp.bessely), _N, 1e-12),
+    "spherical_in": Case(spherical(mp.besseli), _N, 1e-12),
+    "spherical_kn": Case(spherical(mp.besselk), _N, 1e-12),
+    "airy": Case(airy_sum, one(-9.3, -1.0, 1e-3, 0.7, 5.0), 1e-12, weights=(1, 2, 3, 5)),
+    "itj0y0": Case(
+        None, one(0.3, 2.1, 30.0), weights=(1, 2),
+        slopes={"x": lambda x: mp.besselj(0, x) + 2 * mp.bessely(0, x)},
+    ),
+    "iti0k0": Case(
+        None, one(0.3, 2.1, 30.0), weights=(1, 2),
+        slopes={"x": lambda x: mp.besseli(0, x) + 2 * mp.besselk(0, x)},
+    ),
+    **{
+        name: Case(kelvin(getattr(mp, name)), one(1e-3, 0.3, 2.1, 9.0), 1e-9)
+        for name in ("ber", "bei", "ker", "kei")
+    },
+    **{
+        f"{name}p": Case(
+            slope_of(kelvin(getattr(mp, name))), one(0.3, 2.1, 9.0), 1e-10
+        )
+        for name in ("ber", "bei", "ker", "kei")
+    },
+    "struve": Case(mp.struveh, [p for p in _ORDER if p[1] < 40], 1e-11),
+    "modstruve": Case(mp.struvel, [p for p in _ORDER if p[1] < 40], 1e-11),
+    "wright_bessel": Case(wright, [(0.5, 1.0, 0.3), (2, 1, 20.0), (1.5, 3, 4.0)], 1e-11),
+    "log_wright_bessel": Case(
+        lambda a, b, x: mp.log(wright(a, b, x)), [(0.5, 1, 0.3), (2, 1, 20.0), (1.5, 3, 4.0)], 1e-11
+    ),
+}  # fmt: skip
+
+CASES = {**GAMMA, **ERROR, **ELEMENTARY, **INCOMPLETE, **DISTRIBUTIONS, **BESSEL}

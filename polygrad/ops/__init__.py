@@ -34,7 +34,7 @@ CHAPTERS = {
     "special": (
         "special_gamma", "special_error", "special_elementary", "special_logarithms",
         "special_incomplete", "special_distributions", "special_bessel",
-        "special_bessel_relatives",
+        "special_bessel_relatives", "special_integrals", "special_elliptic",
     ),
 }  # fmt: skip
 

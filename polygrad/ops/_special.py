@@ -251,9 +251,10 @@ class SpecialFunctions(Chapter):
             forward=_real_only(name, forward) if real else forward, floating=True, elementwise=True,
         )  # fmt: skip
 
-    def alias(self, name: str, key: str, *, variables: dict[str, bool] | None = None) -> None:
-        """Enter an operation of another part of polygrad here too."""
+    def alias(self, name: str, key: str) -> None:
+        """Enter an operation of another name or part of polygrad here too."""
         found = OPERATIONS[key]
+        variables = found.variables
         if variables is None and found.primitive is not None:
             variables = dict.fromkeys(found.primitive.inputs, True)
         self.add(replace(found, name=name, space=self.space, method=False, variables=variables))
