@@ -35,6 +35,7 @@ CHAPTERS = {
         "special_gamma", "special_error", "special_elementary", "special_logarithms",
         "special_incomplete", "special_distributions", "special_bessel",
         "special_bessel_relatives", "special_integrals", "special_elliptic",
+        "special_polynomials", "special_faddeeva",
     ),
 }  # fmt: skip
 

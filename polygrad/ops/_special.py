@@ -14,6 +14,7 @@ rule is a sentence: asking for that gradient raises an error that says it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -225,6 +226,9 @@ class SpecialFunctions(Chapter):
             name=name, summary=summary, inputs=", ".join(rules), note=_derivatives(rules),
             raises="" if forward.own else _RAISES,
         )  # fmt: skip
+        kind = inspect.Parameter.POSITIONAL_ONLY
+        signature = inspect.Signature([inspect.Parameter(i, kind) for i in rules])
+        setattr(function, "__signature__", signature)  # noqa: B010  functions have none by type
         variables = _variables(rules)
         self.add(
             Operation(

@@ -61,10 +61,10 @@ def _shichi_rule(g: Any, F: Any, x: Any) -> Any:
 
 def _spence_slope(F: Any, z: Any) -> Any:
     """-log(z) / (z - 1)."""
-    u = z - 1
-    zero = z == 0
-    v = F.where(zero, 0, u)
-    return F.where(zero, -math.inf, -1 - v * log1pmx_ratio(F, v))
+    near = F.abs(z - 1) < 0.5
+    u = F.where(near, z - 1, 0)
+    y = F.where(near, 2, z)
+    return F.where(near, -1 - u * log1pmx_ratio(F, u), -F.log(y) / (y - 1))
 
 
 # ---- Kolmogorov's distribution ------------------------------------------------------------------
