@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import os
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 import polygrad as pg
 from polygrad.families import operations_of
 from polygrad.ops import functions_of
+from tests import special_table
 from tests.special_references import CASES
 
 functions_of("special")
@@ -88,6 +90,51 @@ def run(environment, script):
     return done.stdout
 
 
+BARE = """
+import sys, importlib.util, importlib.abc
+class Hidden(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "scipy":
+            raise ModuleNotFoundError(name)
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *a: None if name == "scipy" else find(name, *a)
+sys.meta_path.insert(0, Hidden())
+import polygrad as pg
+print(pg.special.gammaln(pg.tensor([0.5], dtype=pg.float64)))
+try:
+    pg.special.jv(0.5, pg.tensor([1.0]))
+except pg.PolygradError as error:
+    print(type(error).__name__, "|", error.what, "|", error.where, "|", error.fix)
+"""
+
+
+def test_without_scipy_an_error_names_the_extra():
+    """What polygrad can compute itself is there without it."""
+    value, error = run({}, BARE).splitlines()
+    assert value == "tensor([0.57236494], dtype=float64)"
+    assert error == (
+        "UnsupportedOperationError | special.jv needs a package that is not installed | "
+        "device cpu, dtype float32 | pip install 'polygrad[scipy]'"
+    )
+
+
 def test_importing_polygrad_does_not_read_them():
     loaded = "[m for m in sys.modules if '.special' in m or 'scipy' in m]"
     assert run({}, f"import sys, polygrad; print({loaded})") == "['polygrad.ops.special']\n"  # erf
+
+
+# ---- the documentation --------------------------------------------------------------------------
+def test_the_tables_of_the_documentation_are_those_of_the_registry():
+    """Write them anew with `python -m tests.special_table`."""
+    _, written, _ = special_table.split(special_table.PAGE.read_text(encoding="utf-8"))
+    assert special_table.tables().strip() == written.strip()
+
+
+def test_the_names_in_cupy_are_those_listed():
+    try:
+        importlib.import_module("cupyx.scipy.special")
+    except ImportError as error:
+        if os.environ.get("CI"):
+            pytest.fail("CI installs cupy-cuda13x, which needs no GPU to be imported")
+        pytest.skip(f"CuPy is not installed here ({error}; 2026-11-30: CI installs it)")
+    assert special_table.names_in("cupyx.scipy.special") == special_table.CUPY

@@ -162,6 +162,7 @@ def _score_slope(F: Any, df: Any, w: Any) -> Any:
 
 def _t_parameter(F: Any, df: Any, t: Any, order: int) -> Any:
     """The first or second derivative of the distribution function with respect to df."""
+    df, t = F.xp.broadcast_arrays(df, t)
     fine = (t != 0) & ~F.isinf(t) & (df > 0)
     size, df = F.abs(F.where(fine, t, 1)), F.where(fine, df, 1)
     w0 = size / df * size
@@ -251,6 +252,17 @@ def _stdtr(F: Any, df: Any, t: Any) -> Any:
         F.special_betainc(df / 2, half, r),
     ) * 0.5  # fmt: skip
     return F.where(t < 0, tail, 1 - tail)
+
+
+def _stdtrit(F: Any, df: Any, p: Any) -> Any:
+    """sqrt(df (1 / x - 1)), where I_x(df / 2, 1 / 2) is twice the smaller tail."""
+    tail = F.where(p < 0.5, p, 1 - p)
+    near = tail > 0.25
+    half = F.full((), 0.5)
+    x = F.special_betaincinv(df / 2, half, F.where(near, 0.5, 2 * tail))
+    y = F.special_betaincinv(half, df / 2, F.where(near, 1 - 2 * tail, 0.5))
+    size = F.sqrt(df * F.where(near, y / (1 - y), 1 / x - 1))
+    return F.where(p < 0.5, -size, size)
 
 
 # fmt: off
@@ -437,6 +449,6 @@ stdtrit = function(
     {"df": lambda g, F, df, out: F.strong_divide(
         -g * F.special_stdtr_df(df, out, order=1), F.special_t_density(df, out)),
      "p": lambda g, F, df, out: F.strong_divide(g, F.special_t_density(df, out))},
-    "The t with stdtr(df, t) = p.", forward=library("stdtrit"),
+    "The t with stdtr(df, t) = p.", forward=library("stdtrit", fallback=_stdtrit),
     samples=spread((1, 6), (0.1, 0.9), points=((30.0, 0.01),)))
 # fmt: on

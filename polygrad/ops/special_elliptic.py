@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from polygrad.ops._quadrature import trapezoidal
 from polygrad.ops._series import horner, reversed_terms
 from polygrad.ops._special import SpecialFunctions, composed, library, spread
 from polygrad.tensor import Tensor
@@ -104,7 +105,9 @@ _NODES = 192
 
 def _carlson(F: Any, x: Any, y: Any, z: Any, p: Any, powers: tuple[int, ...], s: int) -> Any:
     """The integral of t^s (t + x)^(-i/2) (t + y)^(-j/2) ... over t > 0, powers = (i, j, ...)."""
-    given = [(v, n) for v, n in zip((x, y, z, p), powers, strict=True) if n]
+    arrays = F.xp.broadcast_arrays(x, y, z, p)
+    given = [(v, n) for v, n in zip(arrays, powers, strict=True) if n]
+    x = arrays[0]
     high, low, flat = 0 * x - math.inf, 0 * x + math.inf, 0
     for v, n in given:
         zero = v == 0
@@ -116,16 +119,14 @@ def _carlson(F: Any, x: Any, y: Any, z: Any, p: Any, powers: tuple[int, ...], s:
     diverges = start_power <= 0
     low = low - _DEPTH / F.where(diverges, 1, start_power)
     high = high + _DEPTH / (sum(powers) / 2 - s - 1)
-    step = (high - low) / (_NODES - 1)
-    total = 0
-    for k in range(_NODES):
-        u = low + step * k
-        t = F.exp(u)
-        log = 0
+
+    def integrand(u: Any) -> Any:
+        t, log = F.exp(u), u * (s + 1)
         for v, n in given:
-            log = log + F.log(t + v) * (n / 2)
-        total = total + F.exp(u * (s + 1) - log)
-    return F.where(diverges, math.inf, total * step)
+            log = log - F.log(t + v) * (n / 2)
+        return F.exp(log)
+
+    return F.where(diverges, math.inf, trapezoidal(F, integrand, low, high, _NODES))
 
 
 def _carlson_rule(i: int) -> Any:
@@ -149,6 +150,31 @@ def _integral(F: Any, arguments: tuple[Any, ...], powers: tuple[int, ...], s: in
     rest = 4 - len(arguments)
     given = (*arguments, *(arguments[0] for _ in range(rest)))
     return F.special_carlson(*given, powers=(*powers, *(0 for _ in range(rest))), s=s)
+
+
+def _rc(F: Any, x: Any, y: Any) -> Any:
+    """NaN for y < 0, where it is a principal value."""
+    return 0.5 * _integral(F, (x, y), (1, 2))
+
+
+def _rf(F: Any, x: Any, y: Any, z: Any) -> Any:
+    return 0.5 * _integral(F, (x, y, z), (1, 1, 1))
+
+
+def _rd(F: Any, x: Any, y: Any, z: Any) -> Any:
+    return 1.5 * _integral(F, (x, y, z), (1, 1, 3))
+
+
+def _rg(F: Any, x: Any, y: Any, z: Any) -> Any:
+    """By Euler's theorem from the derivatives: it is homogeneous of degree 1/2."""
+    parts = (x * _integral(F, (x, y, z), (3, 1, 1), 1), y * _integral(F, (x, y, z), (1, 3, 1), 1),
+             z * _integral(F, (x, y, z), (1, 1, 3), 1))  # fmt: skip
+    return 0.25 * (parts[0] + parts[1] + parts[2])
+
+
+def _rj(F: Any, x: Any, y: Any, z: Any, p: Any) -> Any:
+    """NaN for p < 0, where it is a principal value."""
+    return 1.5 * _integral(F, (x, y, z, p), (1, 1, 1, 2))
 
 
 # ---- incomplete integrals -----------------------------------------------------------------------
@@ -175,6 +201,22 @@ def _ellipeinc_m(F: Any, phi: Any, m: Any) -> Any:
     part = _integral(F, (c2, y + 0 * c2, 1 + 0 * y), (1, 1, 3)) * s * s * s * -0.25
     whole = F.special_elliptic_d(F.where(turns == 0, 1, 1 - m))
     return part - F.where(turns == 0, 0, turns * whole)
+
+
+def _ellipkinc(F: Any, phi: Any, m: Any) -> Any:
+    turns, s, c2 = _turns(F, phi)
+    y = 1 - m * s * s
+    part = s * _rf(F, c2 + 0 * y, y + 0 * c2, 1 + 0 * y)
+    return part + F.where(turns == 0, 0, 2 * turns * _k(F, F.where(turns == 0, 1, 1 - m)))
+
+
+def _ellipeinc(F: Any, phi: Any, m: Any) -> Any:
+    turns, s, c2 = _turns(F, phi)
+    y = 1 - m * s * s
+    x, y, one = c2 + 0 * y, y + 0 * c2, 1 + 0 * y
+    part = s * (_rf(F, x, y, one) - m * s * s * _rd(F, x, y, one) / 3)
+    p = F.where(turns == 0, 1, 1 - m)
+    return part + F.where(turns == 0, 0, 2 * turns * (_b(F, p) + p * _d(F, p)))
 
 
 def _root(F: Any, phi: Any, m: Any) -> Any:
@@ -239,33 +281,36 @@ ellipkinc = function(
     "ellipkinc",
     {"phi": lambda g, F, phi, m: F.strong_divide(g, _root(F, phi, m)),
      "m": lambda g, F, phi, m: F.strong_multiply(g, _ellipkinc_m(F, phi, m))},
-    "The incomplete elliptic integral of the first kind.", forward=library("ellipkinc"),
+    "The incomplete elliptic integral of the first kind.",
+    forward=library("ellipkinc", fallback=_ellipkinc),
     samples=spread((-1.4, 1.4), (-1, 0.8), points=((1.0, 0.0), (4.0, 0.5), (-7.0, 0.3))))
 ellipeinc = function(
     "ellipeinc",
     {"phi": lambda g, F, phi, m: g * _root(F, phi, m),
      "m": lambda g, F, phi, m: F.strong_multiply(g, _ellipeinc_m(F, phi, m))},
-    "The incomplete elliptic integral of the second kind.", forward=library("ellipeinc"),
+    "The incomplete elliptic integral of the second kind.",
+    forward=library("ellipeinc", fallback=_ellipeinc),
     samples=spread((-1.4, 1.4), (-1, 0.8), points=((1.0, 0.0), (4.0, 0.5), (-7.0, 0.3))))
 elliprc = function(
     "elliprc",
     {"x": lambda g, F, x, y: F.strong_multiply(g, _integral(F, (x, y), (3, 2)) * -0.25),
      "y": lambda g, F, x, y: F.strong_multiply(g, _integral(F, (x, y), (1, 4)) * -0.5)},
     "Carlson's degenerate symmetric elliptic integral R_C, differentiable for y > 0.",
-    forward=library("elliprc"), samples=spread((0.2, 3), (0.2, 3), points=((1.0, 1.0),)))
+    forward=library("elliprc", fallback=_rc),
+    samples=spread((0.2, 3), (0.2, 3), points=((1.0, 1.0),)))
 elliprf = function(
     "elliprf",
     {"x": lambda g, F, x, y, z: F.strong_multiply(g, _integral(F, (x, y, z), (3, 1, 1)) * -0.25),
      "y": lambda g, F, x, y, z: F.strong_multiply(g, _integral(F, (x, y, z), (1, 3, 1)) * -0.25),
      "z": lambda g, F, x, y, z: F.strong_multiply(g, _integral(F, (x, y, z), (1, 1, 3)) * -0.25)},
-    "Carlson's symmetric elliptic integral R_F.", forward=library("elliprf"),
+    "Carlson's symmetric elliptic integral R_F.", forward=library("elliprf", fallback=_rf),
     samples=spread((0.2, 3), (0.2, 3), (0.2, 3), points=((1.0, 1.0, 1.0), (1e-3, 2.0, 50.0))))
 elliprd = function(
     "elliprd",
     {"x": lambda g, F, x, y, z: F.strong_multiply(g, _integral(F, (x, y, z), (3, 1, 3)) * -0.75),
      "y": lambda g, F, x, y, z: F.strong_multiply(g, _integral(F, (x, y, z), (1, 3, 3)) * -0.75),
      "z": lambda g, F, x, y, z: F.strong_multiply(g, _integral(F, (x, y, z), (1, 1, 5)) * -2.25)},
-    "Carlson's symmetric elliptic integral R_D.", forward=library("elliprd"),
+    "Carlson's symmetric elliptic integral R_D.", forward=library("elliprd", fallback=_rd),
     samples=spread((0.2, 3), (0.2, 3), (0.2, 3), points=((1.0, 1.0, 1.0), (1e-3, 2.0, 50.0))))
 elliprg = function(
     "elliprg",
@@ -275,7 +320,7 @@ elliprg = function(
         g, _integral(F, (x, y, z), (1, 3, 1), 1) * 0.125),
      "z": lambda g, F, x, y, z: F.strong_multiply(
         g, _integral(F, (x, y, z), (1, 1, 3), 1) * 0.125)},
-    "Carlson's symmetric elliptic integral R_G.", forward=library("elliprg"),
+    "Carlson's symmetric elliptic integral R_G.", forward=library("elliprg", fallback=_rg),
     samples=spread((0.2, 3), (0.2, 3), (0.2, 3), points=((1.0, 1.0, 1.0), (1e-3, 2.0, 50.0))))
 _J = {"p": lambda g, F, x, y, z, p: F.strong_multiply(
     g, _integral(F, (x, y, z, p), (1, 1, 1, 4)) * -1.5)}
@@ -288,7 +333,8 @@ elliprj = function(
      "z": lambda g, F, x, y, z, p: F.strong_multiply(
         g, _integral(F, (x, y, z, p), (1, 1, 3, 2)) * -0.75), **_J},
     "Carlson's symmetric elliptic integral R_J, differentiable for p > 0.",
-    forward=library("elliprj"), samples=spread((0.2, 3), (0.2, 3), (0.2, 3), (0.2, 3)))
+    forward=library("elliprj", fallback=_rj),
+    samples=spread((0.2, 3), (0.2, 3), (0.2, 3), (0.2, 3)))
 agm = function(
     "agm",
     {"a": lambda g, F, a, b, out: F.strong_multiply(g, _agm_slope(F, a, b, out)),

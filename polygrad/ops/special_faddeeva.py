@@ -136,6 +136,9 @@ voigt_profile = function(
         "gamma": lambda g, F, x, sigma, gamma: g * -F.imag(_slope(F, x, sigma, gamma)),
     },
     "Voigt's profile: the convolution of a normal and a Cauchy density.",
-    forward=library("voigt_profile", fallback=lambda F, *given: F.real(_profile(F, *given, 0))),
+    forward=library(
+        "voigt_profile",
+        fallback=lambda F, x, sigma, gamma: F.real(_profile(F, x, sigma, gamma, 0)),
+    ),
     samples=spread((-3, 3), (0.3, 2), (0.1, 2), points=((1.0, 0.05, 0.3), (20.0, 1.0, 2.0))),
 )

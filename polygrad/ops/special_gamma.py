@@ -260,6 +260,7 @@ psi = function(
     "The digamma function, the derivative of the logarithm of the gamma function.",
     forward=composed(_psi_off_poles),
     samples=spread((0.2, 4.0), points=((-0.5,), (-3.7,), (0.1,), (1e4,))))
+_table.alias("digamma", "special.psi")
 polygamma = function(
     "polygamma",
     {"n": _COUNT,

@@ -98,6 +98,7 @@ def _series(F: Any, a: Any, x: Any) -> tuple[Any, Any]:
 
 def _gammainc_derivatives(F: Any, a: Any, x: Any) -> tuple[Any, Any]:
     """The first two derivatives of P(a, x) with respect to a, for a > 0."""
+    a, x = F.xp.broadcast_arrays(a, x)
     small = x <= 1
     fine = (x > 0) & ~F.isinf(x) & (a > 0)
     near = _series(F, F.where(fine & small, a, 1), F.where(fine & small, x, 1))
@@ -235,6 +236,7 @@ def _beta_moments(F: Any, p: Any, q: Any, c: Any, powers: Sequence[tuple[int, in
 
 def _betainc_parameter(F: Any, a: Any, b: Any, x: Any, order: str) -> Any:
     """The derivative of I_x(a, b) with respect to the letters of `order`."""
+    a, b, x = F.xp.broadcast_arrays(a, b, x)
     fine = (x > 0) & (x < 1) & (a > 0) & (b > 0)
     a, b, x = F.where(fine, a, 1), F.where(fine, b, 1), F.where(fine, x, 0.5)
     y = 1 - x
@@ -332,6 +334,7 @@ betainccinv = function(
     {"a": lambda g, F, a, b, out: _inverse_beta(g, F, a, b, out, "a"),
      "b": lambda g, F, a, b, out: _inverse_beta(g, F, a, b, out, "b"),
      "y": lambda g, F, a, b, out: -_inverse_density(g, F, a, b, out)},
-    "The x with 1 - I_x(a, b) = y.", forward=library("betainccinv"),
+    "The x with 1 - I_x(a, b) = y.",
+    forward=library("betainccinv", fallback=lambda F, a, b, y: 1 - F.special_betaincinv(b, a, y)),
     samples=spread((0.6, 4), (0.6, 4), (0.1, 0.9), points=((20.0, 30.0, 0.01),)))
 # fmt: on

@@ -22,7 +22,9 @@ GAMMA = {
     "loggamma": Case(lambda x: mp.loggamma(x).real, one(1e-10, 0.5, 1.4616, 2.5, 30.0, 1e10)),
     "gamma": Case(mp.gamma, [*_GAMMA, (160.0,)]),
     "rgamma": Case(mp.rgamma, [*_GAMMA, *one(0.0, -1.0, -5.0, -20.0, -3 + 1e-12, 160.0, -165.3)]),
-    "psi": Case(lambda x: mp.psi(0, x), [*_GAMMA, (1e8,), (-1 + 1e-9,)]),
+    **dict.fromkeys(
+        ("psi", "digamma"), Case(lambda x: mp.psi(0, x), [*_GAMMA, (1e8,), (-1 + 1e-9,)])
+    ),
     "polygamma": Case(
         lambda n, x: mp.psi(int(n), x),
         [(n, *x) for n in (0, 1, 3) for x in _GAMMA if abs(x[0]) > 1e-4], rtol=1e-10,
