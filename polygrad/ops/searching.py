@@ -221,10 +221,14 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
 
 
 # ---- sorted sequences ---------------------------------------------------------------------------
+def _searchsorted_forward(F: Any, x1: Any, x2: Any, side: str) -> Any:
+    """The library's, in the dtype of indices: JAX takes narrower ones for short arrays."""
+    return F.with_dtype(default_integer(F.device)).cast(F.xp.searchsorted(x1, x2, side=side))
+
+
 _searchsorted = Primitive(
-    "searchsorted", ("x1", "x2"), {}, keywords={"side": "left"},
-    forward=lambda F, x1, x2, side: F.xp.searchsorted(x1, x2, side=side),
-)  # fmt: skip
+    "searchsorted", ("x1", "x2"), {}, keywords={"side": "left"}, forward=_searchsorted_forward
+)
 
 
 def _sorted_samples(s: Any) -> Any:
