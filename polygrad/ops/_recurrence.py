@@ -41,6 +41,7 @@ __all__ = ["BLOCKS", "RUNS", "gru_cell", "lstm_cell", "sections"]
 Shape = tuple[int, ...]
 BLOCKS = {"rnn_tanh": 1, "rnn_relu": 1, "lstm": 4, "gru": 3}
 """How many blocks of the hidden width the weights of each kind of cell have."""
+_MANY = 8  # steps: with more, a transposed copy of the weights pays (products take 3/4 of the time)
 
 
 # ---- parts of arrays ----------------------------------------------------------------------------
@@ -213,6 +214,8 @@ def _forward(kind: _Kind) -> Callable[..., Any]:
         sizes: Shape, reverse: bool,
     ) -> Any:  # fmt: skip
         weight = F.matrix_transpose(weight)
+        if len(sizes) > _MANY:
+            weight = F.backend.copy(weight)
         if projection is not None:
             projection = F.matrix_transpose(projection)
         first_h, first_c = h, c

@@ -180,7 +180,7 @@ def test_backwards_is_forwards_over_the_reversed_sequence(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_layouts_and_pieces(kind):
     layer = make(kind, 3, 4, num_layers=2)
-    x = double(6, 2, 3)
+    x = double(12, 2, 3)  # the weights are transposed once; in the first piece at each step
     output, ends = layer(x)
     first, middle = layer(x[:2])
     second, last = layer(x[2:], middle)
