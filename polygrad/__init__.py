@@ -43,10 +43,12 @@ __array_api_version__ = _VERSION
 __array_namespace_info__ = _ArrayNamespaceInfo
 
 _LAZY = {
-    "autograd", "data", "debug", "fft", "linalg", "nn", "optim", "random", "special", "testing",
+    "autograd", "data", "debug", "fft", "io", "linalg", "nn", "optim", "random", "special",
+    "testing",
 }  # fmt: skip
 _LAZY_NAMES = {
     "manual_seed": "random", "Generator": "random", "show_kernels": "debug",
+    "load": "io", "save": "io",
     "enable_scipy": "interop.scipy_switch", "external": "interop.external",
 }  # fmt: skip
 
