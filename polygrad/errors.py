@@ -11,6 +11,7 @@ __all__ = [
     "CopyNeededError",
     "DeviceMismatchError",
     "DtypeError",
+    "FileFormatError",
     "ForeignArrayError",
     "GradientError",
     "GraphCutWarning",
@@ -110,6 +111,10 @@ class UnsupportedOperationError(PolygradError, NotImplementedError):
 
 class OutOfMemoryError(PolygradError, MemoryError):
     """The device's memory is exhausted."""
+
+
+class FileFormatError(PolygradError, ValueError):
+    """A file is not what it should be, or was damaged; the message says where in it."""
 
 
 class WorkerError(PolygradError, RuntimeError):
