@@ -28,6 +28,9 @@ class Fault(NamedTuple):
 
 FAULTS = {
     # ---- who sees a write
+    "a key of integers alone gives a copy": Fault(
+        "keys.py", "    if basic and not dots:\n        out.append(Ellipsis)\n", ""
+    ),
     "views are not invalidated": Fault("views.py", "t.array = None\n", "pass\n"),
     "a write does not invalidate": Fault(
         "writes.py", "    invalidate(root)\n    if root", "    if root"
