@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from polygrad.batching import BatchedSweep, rows_of, unrolled
 from polygrad.engine import accumulate, run
 from polygrad.errors import DeviceMismatchError, GradientError, InvalidTypeError, ShapeError
 from polygrad.tensor import Tensor, new_tensor, raw
@@ -174,6 +173,8 @@ def _run_batched(
     outs: list[Tensor], given: Any, ins: list[Tensor], retain: bool, create_graph: bool
 ) -> tuple[list[Any], tuple[int, ...]]:
     """The gradients for each row of the weights, and how many rows there are, as a shape."""
+    from polygrad.batching import BatchedSweep, rows_of, unrolled  # noqa: PLC0415  rarely used
+
     where = "grad, the gradients of the outputs, with is_grads_batched"
     weights = _listed(() if given is None else given, where)
     counts = {w.shape[0] if w.ndim else -1 for w in weights}
