@@ -329,7 +329,7 @@ def test_names_and_initial_values():
 
 # ---- padding and packing -------------------------------------------------------------------------
 def test_padding_is_filled_up_on_either_side(device):
-    sequences = [pg.tensor(np.arange(1, n + 1), device=device).to(pg.float32) for n in (2, 3)]
+    sequences = [pg.tensor(np.arange(1, n + 1, dtype="f4"), device=device) for n in (2, 3)]
     got = rnn.pad_sequence(sequences, batch_first=True, padding_value=-1.0)
     assert got.device == device
     assert host(got).tolist() == [[1, 2, -1], [1, 2, 3]]
