@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polygrad as pg
+from polygrad.errors import UnsupportedOperationError
 from polygrad.families import OPERATIONS
 from polygrad.ops import load_all
 from polygrad.testing import assert_close, samples_of, take_apart
@@ -45,13 +46,18 @@ def results(name, build, tensors, device):
 @pytest.mark.parametrize("name", SAMPLED)
 def test_the_order_in_memory_changes_nothing(name, device):
     for kind in set(OPERATIONS[name].kinds) & set("fc"):
-        for number, (args, kwargs) in enumerate(samples_of(OPERATIONS[name], DTYPES[kind])):
+        samples = samples_of(OPERATIONS[name], DTYPES[kind])
+        for number, (args, kwargs) in enumerate(samples[: None if device == "cpu" else 2]):
             flat, build = take_apart(args, kwargs)
             if not flat:
                 continue
             want = results(name, build, [pg.tensor(a) for a in flat], "cpu")
             for layout in (flipped, transposed):
-                got = results(name, build, [layout(a, device) for a in flat], device)
+                try:
+                    got = results(name, build, [layout(a, device) for a in flat], device)
+                except UnsupportedOperationError:
+                    assert OPERATIONS[name].space == "special", name
+                    return  # which library has which special functions: test_special.py
                 for a, b in zip(got, want, strict=True):
                     assert_close(a, b, what=f"{name}, sample {number}, {layout.__name__}")
 
