@@ -105,11 +105,15 @@ class MultiStepLR(_Scaled):
 
     def factor(self) -> float:
         """Gamma at a milestone."""
-        return float(self.gamma ** self.milestones[self.last_epoch])
+        return float(self.gamma ** self._counts()[self.last_epoch])
+
+    def _counts(self) -> Counter[int]:
+        """The milestones, which a saved state may have made a plain dictionary."""
+        return Counter(self.milestones)
 
     def share(self) -> float:
         """A power of gamma."""
-        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        passed = bisect_right(sorted(self._counts().elements()), self.last_epoch)
         return float(self.gamma**passed)
 
 
