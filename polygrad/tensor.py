@@ -267,7 +267,9 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """NumPy's conversion; only for tensors on the host that need no gradient.
 
-        A copy, unless `copy=False`: compiled code takes only arrays that it may write to.
+        The result may be written to, because compiled code takes no other arrays: it shares memory
+        with the tensor if nobody else does (a result that is written there arrives), and is a copy
+        otherwise (no saved value changes). With `copy=False` it is a read-only view.
         """
         self._refuse_export("conversion to a NumPy array")
         if self.device.kind != "cpu":
@@ -276,6 +278,8 @@ class Tensor:
                 "__array__",
                 "write t.numpy(), which copies to the host",
             )
+        if copy is None and self.kernels.backend.unshared(self):
+            return np.asarray(self.kernels.backend.to_numpy(raw(self)).view(), dtype=dtype)
         return np.array(self.numpy(), dtype=dtype, copy=copy is not False)
 
     def __dlpack__(

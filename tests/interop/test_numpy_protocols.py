@@ -135,11 +135,22 @@ def test_other_functions_convert_and_refuse_gradients():
             function(leaf())
 
 
-def test_what_numpy_converts_is_a_copy_that_may_be_written():
+def test_what_numpy_converts_may_be_written_and_no_saved_value_changes():
     x = pg.zeros(3)
-    a = np.asarray(x)
-    a[0] = 5
-    assert x.tolist() == [0, 0, 0]
+    np.asarray(x)[0] = 5  # as functions do that are given an array for their result
+    assert x.tolist() == [5, 0, 0]
+    w = pg.ones(3).requires_grad_()
+    y = pg.sum(w * x)
+    np.asarray(x)[:] = 7
+    y.backward()
+    assert w.grad.tolist() == [5, 0, 0]
+    assert x.tolist() == [5, 0, 0]
+    host = np.zeros(2)
+    np.asarray(pg.asarray(host))[0] = 1
+    assert host.tolist() == [0, 0]
+    copy = np.array(x)
+    copy[0] = 9
+    assert x.tolist() == [5, 0, 0]
     view = np.array(x, copy=False)
     assert not view.flags.writeable
     assert np.shares_memory(view, x.numpy())
