@@ -116,8 +116,8 @@ def grad(
         Give None for inputs that no output depends on, instead of an error; by default the value
         of `materialize_grads`.
     is_grads_batched
-        Each of `grad_outputs` has one more axis in front: so many weights, in one backward. The
-        gradients then have that axis too. See `polygrad.batching` for what it costs.
+        Each of `grad_outputs` has one more axis in front: so many weights, in one backward, which
+        needs memory for as many cotangents. The gradients then have that axis too.
     materialize_grads
         Give zeros for such inputs.
 
