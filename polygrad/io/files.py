@@ -140,9 +140,6 @@ def load(
             "pass one, or convert what was loaded",
         )  # fmt: skip
     with Source(os.fspath(path), mapped=mmap, verify=verify) as source:
-        node = source.structure
-        if node is None:
-            node = {"dict": {name: {"tensor": name} for name in source.files}}
         used: set[str] = set()
 
         def fetch(kind: str, name: str, flags: Flags) -> Any:
@@ -154,7 +151,7 @@ def load(
                 return host
             return _tensor(host, place, wanted, flags, where)
 
-        made = decode(_chosen(node, keys, strict, source.where), fetch, source.where)
+        made = decode(_chosen(source.structure, keys, strict, source.where), fetch, source.where)
         if keys is None and len(used) < len(source.files):
             rest = sorted(source.files.keys() - used)
             raise FileFormatError(

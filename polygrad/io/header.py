@@ -21,6 +21,7 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -81,7 +82,8 @@ class Entry(NamedTuple):
                 f"{self.dtype} needs the package ml_dtypes, which is not installed", where,
                 "pip install ml_dtypes",
             ) from error  # fmt: skip
-        return np.dtype(getattr(ml_dtypes, self.dtype))
+        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.dtype))
+        return found
 
 
 class Header(NamedTuple):
@@ -207,8 +209,7 @@ def parse_json(raw: bytes, where: str, fix: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
+            twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
             raise FileFormatError(f"the key {twice!r} comes twice", where, fix)
         return made
 

@@ -7,6 +7,7 @@ import mmap
 import os
 import stat
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -40,11 +41,11 @@ class File:
 
     def __init__(self, path: str, *, mapped: bool, verify: bool | None) -> None:
         self.path, self.mapped = path, mapped
-        self._file: BinaryIO = Path(path).open("rb")
+        if not stat.S_ISREG(Path(path).stat().st_mode):
+            raise FileFormatError("this is no regular file", path, "name a safetensors file")
+        self._file: BinaryIO = Path(path).open("rb")  # noqa: SIM115  closed by __exit__
         try:
-            found = os.fstat(self._file.fileno())
-            _check_regular(found, path)
-            self.size = found.st_size
+            self.size = os.fstat(self._file.fileno()).st_size
             strict = verify is not False
             self.header: Header = read_header(self._file, self.size, path, verify=strict)
             self._sums: dict[str, str] = {}
@@ -113,11 +114,6 @@ class File:
         return made if made.flags.aligned else made.copy()
 
 
-def _check_regular(found: os.stat_result, path: str) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise FileFormatError("this is no regular file", path, "name a safetensors file")
-
-
 # ---- one file or several --------------------------------------------------------------------
 class Source:
     """The arrays of one file, or of the files that an index lists.
@@ -127,7 +123,7 @@ class Source:
     where
         Its path.
     structure
-        The JSON node of what is in it; None: arrays by name.
+        The JSON node of what is in it.
     files
         The name of the file of each array, relative to `folder`.
     """
@@ -137,21 +133,18 @@ class Source:
         self._open: dict[str, File] = {}
         self._stack = contextlib.ExitStack()
         self.where = _found(path)
-        self.structure: Any = None
         self.folder = Path(self.where).parent
-        self.metadata: dict[str, str] = {}
         if self.where.endswith(".json"):
             self.files, self.metadata = _read_index(self.where)
+            self.structure: Any = _flat(self.files)
             return
-        file = self._stack.enter_context(File(self.where, **self._options))
-        name = Path(self.where).name
-        self._open[name] = file
-        self.files = dict.fromkeys(file.header.entries, name)
-        self.metadata = file.header.metadata
-        text = self.metadata.get(STRUCTURE)
-        if text is not None:
-            where = f"{self.where}, header, {STRUCTURE}"
-            self.structure = parse_json(text.encode(errors="surrogatepass"), where, _AGAIN)
+        with contextlib.ExitStack() as stack:
+            name = Path(self.where).name
+            file = self._open[name] = stack.enter_context(File(self.where, **self._options))
+            self.files = dict.fromkeys(file.header.entries, name)
+            self.metadata = file.header.metadata
+            self.structure = _structure(self.metadata, self.files, self.where)
+            self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
         """Itself."""
@@ -178,6 +171,19 @@ class Source:
                 "get both files again",
             )  # fmt: skip
         return file
+
+
+def _structure(metadata: dict[str, str], names: Iterable[str], path: str) -> Any:
+    text = metadata.get(STRUCTURE)
+    if text is None:
+        return _flat(names)
+    raw = text.encode(errors="surrogatepass")
+    return parse_json(raw, f"{path}, header, {STRUCTURE}", _AGAIN)
+
+
+def _flat(names: Iterable[str]) -> Any:
+    """The structure of a file that has none: a dictionary of tensors by name."""
+    return {"dict": {name: {"tensor": name} for name in names}}
 
 
 def _found(path: str) -> str:
