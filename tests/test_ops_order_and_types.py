@@ -189,3 +189,12 @@ def test_kinds_of_dtypes():
     assert not pg.isdtype(pg.bool, ())
     with pytest.raises(InvalidArgumentError, match=r"no kind 'float'.*argument kind.*numeric"):
         pg.isdtype(pg.float32, "float")
+
+
+def test_numbers_beside_bfloat16_are_weak():
+    pytest.importorskip("ml_dtypes", reason="bfloat16 needs ml_dtypes (2026-11-29)")
+    x = pg.ones(3, dtype=pg.bfloat16).requires_grad_()
+    for y in (x * 0.3, 2 - x, x**2.0, pg.maximum(x, 1.0), x / 3):
+        assert y.dtype == pg.bfloat16
+    pg.sum(x * 0.3).backward()
+    assert x.grad.dtype == pg.bfloat16

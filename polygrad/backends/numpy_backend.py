@@ -6,13 +6,14 @@ import importlib.util
 import os
 import sys
 import sysconfig
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from polygrad import dtypes, indexing
-from polygrad.backend import Array, Backend, Capabilities
+from polygrad.backend import Array, Backend, Capabilities, Kernels
 from polygrad.backends.numpy_kernels import KERNELS
 from polygrad.backends.numpy_recurrence import CELLS
 from polygrad.backends.numpy_transforms import TRANSFORMS
@@ -88,6 +89,11 @@ class NumpyBackend(Backend):
     def supports(self, dtype: dtypes.Dtype, device: Device) -> bool:
         """Every dtype, and ml_dtypes' bfloat16."""
         return dtype in dtypes.ALL or dtype.name == _BFLOAT16
+
+    def scalar(self, kernels: Kernels) -> Callable[[Any], Any] | None:
+        """Numbers are operands, but beside bfloat16, which NumPy promotes with them to float32."""
+        native = kernels.native_dtype
+        return native.type if native.name == _BFLOAT16 else None
 
     def copy(self, array: Array) -> Array:
         """A C-ordered copy."""
