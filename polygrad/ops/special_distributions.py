@@ -163,7 +163,7 @@ def _score_slope(F: Any, df: Any, w: Any) -> Any:
 def _t_parameter(F: Any, df: Any, t: Any, order: int) -> Any:
     """The first or second derivative of the distribution function with respect to df."""
     df, t = F.xp.broadcast_arrays(df, t)
-    fine = (t != 0) & ~F.isinf(t) & (df > 0)
+    fine, whole = (t != 0) & ~F.isinf(t) & (df > 0), t + df
     size, df = F.abs(F.where(fine, t, 1)), F.where(fine, df, 1)
     w0 = size / df * size
     log0 = F.log1p(w0)
@@ -203,7 +203,7 @@ def _t_parameter(F: Any, df: Any, t: Any, order: int) -> Any:
 
     outside = integral(F, tail, end, scale) * F.special_t_density(df, size) * size
     out = F.where(inner, center, outside)  # of the upper tail beyond |t|
-    return F.where(fine, F.where(t < 0, out, -out), 0 * t)
+    return F.where(fine, F.where(t < 0, out, -out), F.where(F.isnan(whole), whole, 0))
 
 
 def _t_next(g: Any, F: Any, df: Any, t: Any, order: int) -> Any:

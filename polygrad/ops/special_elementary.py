@@ -104,7 +104,7 @@ def _sindg(F: Any, x: Any) -> Any:
 def _cosdg(F: Any, x: Any) -> Any:
     s, c, quadrant = _quadrant(F, x)
     out = F.where(F.remainder(quadrant, 2) == 1, s, c)
-    return F.where((quadrant == 1) | (quadrant == 2), -out, out)
+    return F.where((quadrant == 1) | (quadrant == 2), -out, out) + 0.0  # no -0: 1 / it is wanted
 
 
 def _tandg(F: Any, x: Any) -> Any:
@@ -123,7 +123,7 @@ exp10 = function(
     "exp10", {"x": lambda g, out: g * (out * math.log(10))}, "10^x.",
     forward=library("exp10", fallback=lambda F, x: F.full((), 10) ** x), samples=spread((-3, 3)))
 exprel = function(
-    "exprel", {"x": lambda g, F, x: g * _exprel_slope(F, x)},
+    "exprel", {"x": lambda g, F, x: F.strong_multiply(g, _exprel_slope(F, x))},
     "(e^x - 1) / x, and 1 at 0.", forward=library("exprel", fallback=_exprel),
     samples=spread((-3, 3), points=((0.0,), (1e-6,), (-60.0,), (12.0,))))
 powm1 = function(

@@ -122,7 +122,7 @@ def _erfcinv_slope(F: Any, y: Any, out: Any) -> Any:
     """-sqrt(pi) / 2 e^(out^2); far from 0 e^(out^2) is erfcx(|out|) / min(y, 2 - y)."""
     far = F.abs(out) > 1
     x = F.where(far, out, 0)
-    scaled = F.special_erfcx(F.where(x < 0, -x, x))
+    scaled = F.where(F.isinf(x), 1, F.special_erfcx(F.where(x < 0, -x, x)))
     tail = F.strong_divide(scaled, F.where(far, F.where(y > 1, 2 - y, y), 1))
     x = F.where(far, 0, out)
     return F.where(far, tail, F.exp(x * x)) * -_HALF_ROOT_PI
@@ -168,7 +168,7 @@ def _ndtri_exp_slope(F: Any, y: Any, out: Any) -> Any:
 
 # fmt: off
 erfcx = function(
-    "erfcx", {"x": lambda g, F, x, out: g * _erfcx_slope(F, x, out)},
+    "erfcx", {"x": lambda g, F, x, out: F.strong_multiply(g, _erfcx_slope(F, x, out))},
     "The scaled complementary error function e^(x^2) erfc(x).",
     forward=library("erfcx", fallback=_erfcx),
     samples=spread((-3, 4), points=((0.0,), (-4.5,), (7.9,), (8.1,), (1e3,))))
@@ -198,7 +198,7 @@ ndtr = function(
     forward=library("ndtr", fallback=lambda F, x: F.erfc(x * -_ROOT_HALF) * 0.5),
     samples=spread((-4, 4), points=((0.0,), (-6.0,))))
 log_ndtr = function(
-    "log_ndtr", {"x": lambda g, F, x: g * _hazard(F, x)},
+    "log_ndtr", {"x": lambda g, F, x: F.strong_multiply(g, _hazard(F, x))},
     "The logarithm of the distribution function of the normal distribution.",
     forward=library("log_ndtr", fallback=_log_ndtr),
     samples=spread((-4, 4), points=((0.0,), (-30.0,), (-1e3,), (6.0,))))

@@ -99,7 +99,7 @@ def _series(F: Any, a: Any, x: Any) -> tuple[Any, Any]:
 def _gammainc_derivatives(F: Any, a: Any, x: Any) -> tuple[Any, Any]:
     """The first two derivatives of P(a, x) with respect to a, for a > 0."""
     a, x = F.xp.broadcast_arrays(a, x)
-    small = x <= 1
+    small, whole = x <= 1, a + x
     fine = (x > 0) & ~F.isinf(x) & (a > 0)
     near = _series(F, F.where(fine & small, a, 1), F.where(fine & small, x, 1))
     a, y = F.where(fine & ~small, a, 1), F.where(fine & ~small, x, 2)
@@ -114,7 +114,7 @@ def _gammainc_derivatives(F: Any, a: Any, x: Any) -> tuple[Any, Any]:
     out = []
     for series, value in zip(near, (first, second), strict=True):
         far = F.where(lower, value, -value)
-        out.append(F.where(fine, F.where(small, series, far), 0 * x))
+        out.append(F.where(fine, F.where(small, series, far), F.where(F.isnan(whole), whole, 0)))
     return out[0], out[1]
 
 
@@ -237,7 +237,7 @@ def _beta_moments(F: Any, p: Any, q: Any, c: Any, powers: Sequence[tuple[int, in
 def _betainc_parameter(F: Any, a: Any, b: Any, x: Any, order: str) -> Any:
     """The derivative of I_x(a, b) with respect to the letters of `order`."""
     a, b, x = F.xp.broadcast_arrays(a, b, x)
-    fine = (x > 0) & (x < 1) & (a > 0) & (b > 0)
+    fine, outside = (x > 0) & (x < 1) & (a > 0) & (b > 0), 0 * x * a * b
     a, b, x = F.where(fine, a, 1), F.where(fine, b, 1), F.where(fine, x, 0.5)
     y = 1 - x
     rates = {"a": _rate(F, a, b, F.log(x)), "b": _rate(F, b, a, F.log1p(-x))}
@@ -257,7 +257,7 @@ def _betainc_parameter(F: Any, a: Any, b: Any, x: Any, order: str) -> Any:
         twice = F.where(lower, twice[0], twice[-1]) * kernel
         out = tail * (first * second + _curvature(F, a, b, order))
         out = out + first * once[order[1]] + second * once[order[0]] + twice
-    return F.where(fine, F.where(lower, out, -out), 0 * x)
+    return F.where(fine, F.where(lower, out, -out), outside)
 
 
 _TWICE = {"aa": ((2, 0), (0, 2)), "ab": ((1, 1),), "bb": ((0, 2), (2, 0))}

@@ -138,7 +138,13 @@ def _inv_boxcox_y(F: Any, y: Any, lmbda: Any) -> Any:
 def _inv_boxcox_lmbda(F: Any, y: Any, lmbda: Any) -> Any:
     """-(1 + u)^(1 / lmbda) y^2 (log(1 + u) - u / (1 + u)) / u^2 for u = lmbda y."""
     u = lmbda * y
-    return -F.exp(_root(F, y, lmbda)) * y * y * (log1pmx_ratio(F, u) + 1 / (u + 1))
+    end = u == -1
+    safe = F.where(end, 1, lmbda)
+    edge = F.strong_multiply(_inv_boxcox_y(F, y, lmbda), y / F.where(end, lmbda, 1))
+    y = F.where(end, 0, y)
+    u = safe * y
+    inside = -F.exp(_root(F, y, safe)) * y * y * (log1pmx_ratio(F, u) + 1 / (u + 1))
+    return F.where(end, edge, inside)
 
 
 # ---- Huber --------------------------------------------------------------------------------------
