@@ -21,6 +21,9 @@ _CALLED = {
     "swapaxes": "moveaxis", "take_along_dim": "take_along_axis", "transpose": "permute_dims",
     "true_divide": "divide", "unfold": "nn.functional.unfold", "unique": "unique_values",
     "unsqueeze": "expand_dims",
+    "digamma": "special.digamma", "erfinv": "special.erfinv", "lgamma": "special.gammaln",
+    "mvlgamma": "special.multigammaln", "polygamma": "special.polygamma",
+    "sinc": "special.sinc", "xlogy": "special.xlogy",
 }  # fmt: skip
 _PLANNED = ("save", "load")
 

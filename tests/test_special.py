@@ -134,6 +134,11 @@ def test_the_tables_of_the_documentation_are_those_of_the_registry():
     assert special_table.tables().strip() == written.strip()
 
 
+def test_the_pages_count_them():
+    for page in (ROOT / "README.md", special_table.PAGE):
+        assert f"{len(ROWS)} " in page.read_text(encoding="utf-8"), page
+
+
 def test_the_names_in_cupy_are_those_listed():
     try:
         importlib.import_module("cupyx.scipy.special")

@@ -14,6 +14,7 @@ cancel to order 1 / df^2: each is written without its leading part.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from polygrad.errors import GradientError
@@ -141,23 +142,36 @@ def _t_density(F: Any, df: Any, t: Any) -> Any:
     return F.exp(constant - power) * (1 / math.sqrt(2 * math.pi))
 
 
-def _score(F: Any, df: Any, w: Any, log: Any) -> Any:
+def _constant(F: Any, df: Any, order: int) -> Any:
+    """What of s, or of ds / d df, does not depend on t."""
+    if order == 1:
+        return _psi_excess(F, df / 2) * 0.5
+    psi = F.special_polygamma(1, df / 2 + 0.5) - F.special_polygamma(1, df / 2)
+    return (psi * 0.5 + 1 / df / df) * 0.5
+
+
+def _score(F: Any, df: Any, w: Any, log: Any, constant: Any) -> Any:
     """s = d log(f) / d df, as a function of w = t^2 / df and log(1 + w)."""
     near = w < 0.5
     v = F.where(near, w, 0)
     share = 1 / (1 / F.where(near, 1, w) + 1)  # w / (1 + w)
     rest = F.where(near, -log1pmx(F, v) - v * v / (v + 1), share - F.where(near, 0, log))
     share = F.where(near, v / (v + 1), share)
-    return (_psi_excess(F, df / 2) + rest + share / df) * 0.5
+    return constant + (rest + share / df) * 0.5
 
 
-def _score_slope(F: Any, df: Any, w: Any) -> Any:
+def _score_slope(F: Any, df: Any, w: Any, constant: Any) -> Any:
     """ds / d df."""
     share = 1 / (1 / F.where(w == 0, 1, w) + 1)
     share = F.where(w == 0, 0, share)
-    psi = F.special_polygamma(1, df / 2 + 0.5) - F.special_polygamma(1, df / 2)
     moving = share * share / df - (share + share * (1 - share)) / df / df
-    return (psi * 0.5 + 1 / df / df + moving) * 0.5
+    return constant + moving * 0.5
+
+
+def _factor(F: Any, df: Any, w: Any, log: Any, constants: Sequence[Any]) -> Any:
+    """The first or second derivative of f with respect to df, over f."""
+    s = _score(F, df, w, log, constants[0])
+    return s if len(constants) == 1 else s * s + _score_slope(F, df, w, constants[1])
 
 
 def _t_parameter(F: Any, df: Any, t: Any, order: int) -> Any:
@@ -167,11 +181,8 @@ def _t_parameter(F: Any, df: Any, t: Any, order: int) -> Any:
     size, df = F.abs(F.where(fine, t, 1)), F.where(fine, df, 1)
     w0 = size / df * size
     log0 = F.log1p(w0)
-    inner = _score(F, df, w0, log0) > 0
-
-    def weight(w: Any, log: Any) -> Any:
-        s = _score(F, df, w, log)
-        return s if order == 1 else s * s + _score_slope(F, df, w)
+    constants = [_constant(F, df, n + 1) for n in range(order)]
+    inner = _score(F, df, w0, log0, constants[0]) > 0
 
     # From 0: the scale of the density is 1, or sqrt(df) if that is smaller.
     end = F.where(inner, size, 1)
@@ -181,7 +192,7 @@ def _t_parameter(F: Any, df: Any, t: Any, order: int) -> Any:
     def density(u: Any) -> Any:
         w = u / df * u
         log = F.log1p(w)
-        return F.exp(log * (df + 1) * -0.5) * weight(w, log)
+        return F.exp(log * (df + 1) * -0.5) * _factor(F, df, w, log, constants)
 
     center = -integral(F, density, end, scale) * F.special_t_density(df, 0 * df)
     # To infinity, in v = log(u / t).
@@ -199,7 +210,7 @@ def _t_parameter(F: Any, df: Any, t: Any, order: int) -> Any:
         log = F.where(low, F.log1p(kappa * F.expm1(2 * y)), far)
         whole = log + log0
         w = F.expm1(F.where(whole < 600, whole, 600))
-        return F.exp(v - log * (df + 1) * 0.5) * weight(w, whole)
+        return F.exp(v - log * (df + 1) * 0.5) * _factor(F, df, w, whole, constants)
 
     outside = integral(F, tail, end, scale) * F.special_t_density(df, size) * size
     out = F.where(inner, center, outside)  # of the upper tail beyond |t|
@@ -217,14 +228,13 @@ def _t_next(g: Any, F: Any, df: Any, t: Any, order: int) -> Any:
 
 def _t_mixed(g: Any, F: Any, df: Any, t: Any, order: int) -> Any:
     w = t / df * t
-    s = _score(F, df, w, F.log1p(w))
-    factor = s if order == 1 else s * s + _score_slope(F, df, w)
-    return g * (F.special_t_density(df, t) * factor)
+    constants = [_constant(F, df, n + 1) for n in range(order)]
+    return g * (F.special_t_density(df, t) * _factor(F, df, w, F.log1p(w), constants))
 
 
 def _t_score(F: Any, df: Any, t: Any) -> Any:
     w = t / df * t
-    return _score(F, df, w, F.log1p(w))
+    return _score(F, df, w, F.log1p(w), _constant(F, df, 1))
 
 
 primitive(
