@@ -162,7 +162,7 @@ def airy(x: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     >>> ai, slope, _, _ = pg.special.airy(x)
     >>> ai.backward(pg.ones(1))
     >>> pg.all(x.grad == slope)
-    tensor(True)
+    tensor(True, dtype=bool)
     """
     return _airy(x)  # type: ignore[no-any-return]
 

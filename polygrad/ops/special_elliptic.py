@@ -381,6 +381,6 @@ def ellipj(u: Any, m: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     >>> import polygrad as pg
     >>> sn, cn, dn, phi = pg.special.ellipj(pg.tensor([1.0]), 0.0)
     >>> pg.all(phi == 1)
-    tensor(True)
+    tensor(True, dtype=bool)
     """
     return _ellipj(u, m)  # type: ignore[no-any-return]
