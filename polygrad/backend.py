@@ -244,6 +244,14 @@ class Backend(ABC):
         del holder
         return False
 
+    def lend(self, holder: Any) -> np.ndarray[Any, Any] | None:
+        """A NumPy array over the memory of `holder.array`, to be written to.
+
+        Only if nobody but earlier borrowers looks at that memory; None otherwise, and by default.
+        """
+        del holder
+        return None
+
     def getitem(self, array: Array, key: tuple[Any, ...]) -> Array:
         """`array[key]`, of a normal key: ints, slices, None, one Ellipsis, arrays of its own."""
         if self.capabilities.sparse_keys or indexing.is_basic(key):

@@ -268,8 +268,9 @@ class Tensor:
         """NumPy's conversion; only for tensors on the host that need no gradient.
 
         The result may be written to, because compiled code takes no other arrays: it shares memory
-        with the tensor if nobody else does (a result that is written there arrives), and is a copy
-        otherwise (no saved value changes). With `copy=False` it is a read-only view.
+        with the tensor if nobody else does but other arrays made here (a result that is written
+        there arrives), and is a copy otherwise (no saved value changes). With `copy=False` it is a
+        read-only view.
         """
         self._refuse_export("conversion to a NumPy array")
         if self.device.kind != "cpu":
@@ -278,8 +279,9 @@ class Tensor:
                 "__array__",
                 "write t.numpy(), which copies to the host",
             )
-        if copy is None and self.kernels.backend.unshared(self):
-            return np.asarray(self.kernels.backend.to_numpy(raw(self)).view(), dtype=dtype)
+        lent = self.kernels.backend.lend(self) if copy is None else None
+        if lent is not None:
+            return np.asarray(lent, dtype=dtype)
         return np.array(self.numpy(), dtype=dtype, copy=copy is not False)
 
     def __dlpack__(

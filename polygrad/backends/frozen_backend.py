@@ -95,3 +95,4 @@ class FrozenBackend(NumpyBackend):
 
     set_at = Backend.set_at
     unshared = Backend.unshared
+    lend = Backend.lend

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 import sysconfig
+import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -127,6 +128,19 @@ class NumpyBackend(Backend):
         flags = holder.array.flags
         return bool(flags.owndata and flags.writeable)
 
+    def lend(self, holder: Any) -> np.ndarray[Any, Any] | None:
+        """Every array that is lent holds the same lender, which holds the memory: one reference."""
+        lender, key = None, id(holder.array)
+        if not self.unshared(holder):
+            lender = _lenders.get(key)
+            if lender is None or sys.getrefcount(holder.array) != _ALONE + 1:
+                return None
+        if holder.array.dtype.isbuiltin != 1:
+            return None
+        if lender is None:
+            lender = _lenders[key] = _Lender(holder.array)
+        return np.asarray(lender)
+
     def memory(self, device: Device) -> tuple[int, int] | None:
         """Of the machine, where the operating system says."""
         try:
@@ -134,6 +148,24 @@ class NumpyBackend(Backend):
             return page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES")
         except (ValueError, OSError, AttributeError):
             return None
+
+
+class _Lender:
+    """The owner, as NumPy sees it, of arrays over the memory of a Tensor."""
+
+    __slots__ = ("__weakref__", "array")
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """Where the memory is."""
+        found: dict[str, Any] = self.array.__array_interface__
+        return found
+
+
+_lenders: weakref.WeakValueDictionary[int, _Lender] = weakref.WeakValueDictionary()
 
 
 class _Holder:

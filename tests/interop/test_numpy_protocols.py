@@ -145,6 +145,22 @@ def test_what_numpy_converts_may_be_written_and_no_saved_value_changes():
     y.backward()
     assert w.grad.tolist() == [5, 0, 0]
     assert x.tolist() == [5, 0, 0]
+    z = pg.zeros(3)
+    first, second = np.asarray(z), np.asarray(z)  # as of an operand that is also the result
+    second += 1
+    first[:1] = 4
+    part = first[1:]
+    del first, second
+    np.asarray(z)[2] = 3
+    assert z.tolist() == [4, 1, 3]
+    part[0] = 8
+    assert z.tolist() == [4, 8, 3]
+    saved = w * z
+    np.asarray(z)[:] = 0
+    assert saved.tolist() == z.tolist() == [4, 8, 3]
+    z += 1
+    part[0] = 0
+    assert z.tolist() == [5, 9, 4]
     host = np.zeros(2)
     np.asarray(pg.asarray(host))[0] = 1
     assert host.tolist() == [0, 0]
