@@ -101,7 +101,7 @@ def test_raw_mode_equals_tensor_mode(name, device):
             for a, b, c in zip(raw, recorded, reference, strict=True):
                 assert_close(a, b, what=f"raw against tensor mode, {what}")
                 assert_close(a, c, what=f"gradient against that on the CPU, {what}")
-            if number >= 2 and device != "cpu":
+            if device != "cpu" and (number >= 2 or OPERATIONS[name].space == "special"):
                 continue  # seconds matter
             second = gradients(recorded, xs, device, create_graph=False)
             reference = gradients(reference, hs, "cpu", create_graph=True)
