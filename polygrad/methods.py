@@ -106,6 +106,7 @@ def attach_methods() -> None:
     _attach("retain_grad", retain_grad)
     _attach("retains_grad", property(retains_grad))
     _attach("to", to)
+    _attach("__array__", array)
     _attach("__array_ufunc__", array_ufunc)
     _attach("__array_function__", array_function)
     _attach("to_device", to_device)
@@ -293,6 +294,13 @@ def to_device(self: Tensor, device: Any, /, *, stream: None = None) -> Tensor:
             f"the stream {stream!r} is not taken", "to_device, argument stream", "leave it out"
         )
     return to_place(self, None, device)
+
+
+def array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    """NumPy's conversion: see `polygrad.protocols`."""
+    from polygrad.protocols import as_array  # noqa: PLC0415  it is rare, and reads the tables
+
+    return as_array(self, dtype, copy)
 
 
 def array_ufunc(self: Tensor, *args: Any, **keywords: Any) -> Any:

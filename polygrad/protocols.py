@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from polygrad.errors import DeviceMismatchError
 from polygrad.families import operations_of
 from polygrad.tensor import Tensor
 from polygrad.tree import flatten
-from polygrad.writes import setitem
+from polygrad.writes import lend, setitem
 
-__all__ = ["of_function", "of_ufunc"]
+__all__ = ["as_array", "of_function", "of_ufunc"]
 
 # NumPy's names of elementwise functions that have another one in the standard.
 _RENAMED = {
@@ -35,6 +36,26 @@ _REDUCED = {
 _METHODS = (
     "all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "var",
 )  # fmt: skip
+
+
+def as_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    """`np.asarray(t)`: only for tensors on the host that need no gradient.
+
+    The result may be written to, because compiled code takes no other arrays: it shares memory with
+    the tensor if nobody else does but other arrays made here (a result that is written there
+    arrives), and is a copy otherwise (no saved value changes). With `copy=False` it is a read-only
+    view.
+    """
+    self.refuse_export("conversion to a NumPy array")
+    if self.device.kind != "cpu":
+        raise DeviceMismatchError(
+            f"a tensor on {self.device} is not converted to NumPy behind your back", "__array__",
+            "write t.numpy(), which copies to the host",
+        )  # fmt: skip
+    lent = lend(self) if copy is None else None
+    if lent is not None:
+        return np.asarray(lent, dtype=dtype)
+    return np.array(self.numpy(), dtype=dtype, copy=copy is not False)
 
 
 def of_ufunc(ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
@@ -72,7 +93,7 @@ def _takes(handler: Any, args: Any, keywords: Any) -> bool:
 
 
 def _converted(function: Any, args: Any, keywords: Any) -> Any:
-    """NumPy's own, of arrays. A tensor that requires grad raises, see `Tensor.__array__`."""
+    """NumPy's own, of arrays. A tensor that requires grad raises, see `as_array`."""
     leaves, rebuild = flatten((args, keywords))
     args, keywords = rebuild([np.asarray(x) if isinstance(x, Tensor) else x for x in leaves])
     return function(*args, **keywords)

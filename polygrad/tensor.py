@@ -192,7 +192,7 @@ class Tensor:
         return self.node.place if isinstance(self.node, Port) else 0
 
     # ---- to the outside ---------------------------------------------------------------------
-    def _refuse_export(self, what: str) -> None:
+    def refuse_export(self, what: str) -> None:
         """Leaving for another library would silently cut the gradient."""
         if self.requires_grad:
             raise GradientError(
@@ -215,7 +215,7 @@ class Tensor:
         >>> pg.tensor([1, 2]).numpy()
         array([1, 2])
         """
-        self._refuse_export(".numpy()")
+        self.refuse_export(".numpy()")
         array = self.kernels.backend.to_numpy(raw(self)).view()
         array.flags.writeable = False
         return array
@@ -228,7 +228,7 @@ class Tensor:
         GradientError
             The tensor requires grad: write `t.detach().native()`.
         """
-        self._refuse_export(".native()")
+        self.refuse_export(".native()")
         return raw(self)
 
     def tolist(self) -> Any:
@@ -264,26 +264,6 @@ class Tensor:
                 stacklevel=3,
             )
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """NumPy's conversion; only for tensors on the host that need no gradient.
-
-        The result may be written to, because compiled code takes no other arrays: it shares memory
-        with the tensor if nobody else does but other arrays made here (a result that is written
-        there arrives), and is a copy otherwise (no saved value changes). With `copy=False` it is a
-        read-only view.
-        """
-        self._refuse_export("conversion to a NumPy array")
-        if self.device.kind != "cpu":
-            raise DeviceMismatchError(
-                f"a tensor on {self.device} is not converted to NumPy behind your back",
-                "__array__",
-                "write t.numpy(), which copies to the host",
-            )
-        lent = self.kernels.backend.lend(self) if copy is None else None
-        if lent is not None:
-            return np.asarray(lent, dtype=dtype)
-        return np.array(self.numpy(), dtype=dtype, copy=copy is not False)
-
     def __dlpack__(
         self,
         /,
@@ -304,7 +284,7 @@ class Tensor:
         BufferError
             `copy=False`, and the library cannot share the memory.
         """
-        self._refuse_export("DLPack export")
+        self.refuse_export("DLPack export")
         array, guard = raw(self), self.kernels.guard
         asked = {
             "stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy,

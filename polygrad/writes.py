@@ -38,7 +38,7 @@ from polygrad.views import (
     target,
 )
 
-__all__ = ["RetainGrad", "assign", "inplace", "rebind", "setitem", "write"]
+__all__ = ["RetainGrad", "assign", "inplace", "lend", "rebind", "setitem", "write"]
 
 _KIND = {bool: BOOL, int: INTEGER, float: REAL, complex: COMPLEX}
 
@@ -143,6 +143,19 @@ def _store(root: Tensor, recipe: Recipe, stored: Any) -> None:
     if root.kernels.backend.unshared(root) and fill(root.kernels, root.array, recipe, stored):
         return
     root.array = root.kernels.put(root.array, stored, recipe=recipe)
+
+
+def lend(t: Tensor) -> Any:
+    """A NumPy array over the memory of t that may be written to; None if others would see that.
+
+    Earlier borrowers do not count, nor views: they look again.
+    """
+    root, recipe, _, _ = history(t)
+    if any(primitive.overlaps for primitive, _, _ in recipe):
+        return None
+    invalidate(root)
+    lent = root.kernels.backend.lend(root)
+    return None if lent is None else target(root.kernels, lent, recipe)
 
 
 def rebind(base: Tensor, node: Any) -> None:

@@ -161,6 +161,14 @@ def test_what_numpy_converts_may_be_written_and_no_saved_value_changes():
     z += 1
     part[0] = 0
     assert z.tolist() == [5, 9, 4]
+    grid = pg.zeros((2, 3))
+    row, column = grid[0], grid[:, 1:]
+    np.asarray(row)[1] = 2  # a view's memory is its base's
+    np.asarray(column.T)[1, 1] = 3
+    assert grid.tolist() == [[0, 2, 0], [0, 0, 3]]
+    assert row.tolist() == [0, 2, 0]
+    assert column.tolist() == [[2, 0], [0, 3]]
+    np.asarray(pg.broadcast_to(pg.zeros(1), (3,)))[0] = 1  # memory that overlaps is not lent
     host = np.zeros(2)
     np.asarray(pg.asarray(host))[0] = 1
     assert host.tolist() == [0, 0]
