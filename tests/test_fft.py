@@ -126,7 +126,7 @@ def test_frequencies_agree_with_numpy(n):
         (lambda: pg.fft.fft(pg.ones(3), norm="none"), InvalidArgumentError, "norm 'none'"),
         (lambda: pg.fft.fft(pg.ones(3), n=0), InvalidArgumentError, "length 0"),
         (lambda: pg.fft.fft(pg.ones(3), n=2.5), InvalidTypeError, "2.5"),
-        (lambda: pg.fft.fft(pg.ones(3), axis=1), OutOfRangeError, "no axis 1"),
+        (lambda: pg.fft.fft(pg.ones(3), axis=1), OutOfRangeError, "axis 1 is out"),
         (lambda: pg.fft.fft(pg.ones(())), OutOfRangeError, "0-d"),
         (lambda: pg.fft.fft(pg.ones((2, 0))), ShapeError, "no elements"),
         (lambda: pg.fft.rfft(pg.ones(3) * 1j), DtypeError, "rfft is for real signals"),
@@ -135,7 +135,7 @@ def test_frequencies_agree_with_numpy(n):
         (lambda: pg.fft.rfftn(pg.ones((2, 2)), axes=()), InvalidArgumentError, "no axis"),
         (lambda: pg.fft.irfftn(pg.ones((2, 2)), axes=()), InvalidArgumentError, "no axis"),
         (lambda: pg.fft.fftfreq(4, dtype=pg.complex64), DtypeError, "complex64"),
-        (lambda: pg.fft.fftshift(pg.ones(3), axes=2), OutOfRangeError, "no axis 2"),
+        (lambda: pg.fft.fftshift(pg.ones(3), axes=2), OutOfRangeError, "axis 2 is out"),
     ],
 )  # fmt: skip
 def test_what_is_refused(call, error, text):

@@ -458,7 +458,7 @@ def test_singular_matrices_on_dpnp(device):
         (lambda: pg.linalg.qr(pg.ones((2, 2)), mode="r"), InvalidArgumentError, "mode 'r'"),
         (lambda: pg.linalg.matrix_power(pg.ones((2, 2)), 0.5), InvalidTypeError, "0.5 is no int"),
         (lambda: pg.linalg.vector_norm(pg.ones(2), ord="fro"), InvalidArgumentError, "order 'fro'"),
-        (lambda: pg.linalg.vector_norm(pg.ones(2), axis=1), OutOfRangeError, "no axis 1"),
+        (lambda: pg.linalg.vector_norm(pg.ones(2), axis=1), OutOfRangeError, "axis 1 is out"),
         (lambda: pg.linalg.vector_norm(pg.ones(0), ord=-math.inf), ValueError, "min"),
         (lambda: pg.linalg.matrix_norm(pg.ones((2, 2)), ord=3), InvalidArgumentError, "order 3"),
         (lambda: pg.linalg.norm(pg.ones((2, 2, 2)), 2), InvalidArgumentError, "over 3 axes"),

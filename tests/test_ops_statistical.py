@@ -198,7 +198,7 @@ def test_reducing_over_no_axis_is_the_identity(device):
 
 def test_errors_about_axes_name_function_and_argument():
     x = pg.zeros((2, 3))
-    with pytest.raises(OutOfRangeError, match=r"no axis 2.*2 axes.*sum, argument axis.*-2 to"):
+    with pytest.raises(OutOfRangeError, match=r"axis 2 is out .*2 axes.*sum, argument axis.*-2 to"):
         pg.sum(x, axis=2)
     with pytest.raises(InvalidArgumentError, match=r"twice.*mean, argument axis"):
         pg.mean(x, axis=(0, -2))

@@ -39,7 +39,7 @@ def normalize_axis(axis: Any, ndim: int, where: str, name: str = "axis") -> int:
     if not -ndim <= found < ndim:
         has = f"the tensor has {ndim} axes" if ndim else "a 0-d tensor has no axes"
         raise OutOfRangeError(
-            f"there is no axis {found}: {has}", f"{where}, argument {name}",
+            f"axis {found} is out of range: {has}", f"{where}, argument {name}",
             f"choose from {-ndim} to {ndim - 1}" if ndim else "leave axis out",
         )  # fmt: skip
     return found + ndim if found < 0 else found
