@@ -454,7 +454,7 @@ def test_singular_matrices_on_dpnp(device):
         (lambda: pg.linalg.solve(pg.ones((3, 2, 2)), pg.ones((2, 2, 1))), ShapeError, "broadcast"),
         (lambda: pg.linalg.cross(pg.ones(2), pg.ones(2)), ShapeError, "2 and 2 components"),
         (lambda: pg.linalg.cross(pg.ones((3, 2)), pg.ones(3), axis=0), ShapeError, "axis 0"),
-        (lambda: pg.linalg.cross(pg.ones(3), pg.ones(3), axis=1), OutOfRangeError, "axis 1 is out|no axis"),
+        (lambda: pg.linalg.cross(pg.ones(3), pg.ones(3), axis=1), OutOfRangeError, "axis 1 is out"),
         (lambda: pg.linalg.qr(pg.ones((2, 2)), mode="r"), InvalidArgumentError, "mode 'r'"),
         (lambda: pg.linalg.matrix_power(pg.ones((2, 2)), 0.5), InvalidTypeError, "0.5 is no int"),
         (lambda: pg.linalg.vector_norm(pg.ones(2), ord="fro"), InvalidArgumentError, "order 'fro'"),
