@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import re
@@ -117,31 +118,39 @@ def faults(found: dict[str, str], expected: Statuses, player: str = "polygrad") 
 def support_of(name: str) -> str:
     """What SciPy's table of capabilities says of the function a call is named after.
 
-    "all": any array API library; "cpu_only": any on the CPU, often through NumPy; "np_only": NumPy;
-    empty if the table has no such function.
+    "all": any array API library; "cpu_only": any on the CPU, often through NumPy; "np_only": NumPy,
+    and what the table does not have.
     """
     words = re.match(r"[\w.]+", name)
     found: Any = sys.modules.get("scipy")
-    kept = _capabilities()
-    answer = ""
+    answer = "np_only"
     for step in words.group().split(".") if words else ():
         found = getattr(found, step, None)
-        try:
-            facts = kept.get(found)
-        except TypeError:  # unhashable
-            facts = None
+        facts = _facts(_dotted(found))
         if facts is not None:
             answer = (
                 "np_only" if facts["np_only"] or facts["out_of_scope"]
                 else "cpu_only" if facts["cpu_only"] else "all"
             )  # fmt: skip
-    return answer or "np_only"
+    return answer
 
 
-def _capabilities() -> dict[Any, dict[str, Any]]:
-    """SciPy's table, private and moving."""
+def _dotted(function: Any) -> str:
+    return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '?')}"
+
+
+def _facts(name: str) -> dict[str, Any] | None:
+    """What is said of a function; of a class, what is said of its first method."""
+    kept = _capabilities()
+    methods = (facts for other, facts in kept.items() if other.startswith(name + "."))
+    return kept.get(name) or next(methods, None)
+
+
+@functools.cache
+def _capabilities() -> dict[str, dict[str, Any]]:
+    """SciPy's table by dotted names. It is private, and moving; read it after the tables."""
     for module in ("scipy._lib._array_api", "scipy._external._array_api"):
         found = getattr(sys.modules.get(module), "xp_capabilities_table", None)
         if found is not None:
-            return found
+            return {_dotted(function): facts for function, facts in found.items()}
     return {}

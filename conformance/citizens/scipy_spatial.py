@@ -71,8 +71,8 @@ row("interpolate.CubicSpline", lambda y, z: interpolate.CubicSpline(like(y, X), 
     between(0.1, 3.9, 3))  # fmt: skip
 row("interpolate.PchipInterpolator", lambda y: interpolate.PchipInterpolator(like(y, X), y)(
     like(y, AT)), spread(6))  # fmt: skip
-row("interpolate.Akima1D", lambda y: interpolate.Akima1DInterpolator(like(y, X), y)(like(y, AT)),
-    spread(6))  # fmt: skip
+row("interpolate.Akima1DInterpolator",
+    lambda y: interpolate.Akima1DInterpolator(like(y, X), y)(like(y, AT)), spread(6))
 row("interpolate.make_interp_spline",
     lambda y: interpolate.make_interp_spline(like(y, X), y)(like(y, AT)), normal(6))
 row("interpolate.BSpline (wrt c)",
