@@ -25,7 +25,6 @@ _CALLED = {
     "mvlgamma": "special.multigammaln", "polygamma": "special.polygamma",
     "sinc": "special.sinc", "xlogy": "special.xlogy",
 }  # fmt: skip
-_PLANNED = ("save", "load")
 
 
 def hint(name: str) -> str:
@@ -36,4 +35,4 @@ def hint(name: str) -> str:
     """
     if name in _CALLED:
         return f"it is called pg.{_CALLED[name]} here, with axis= for dim="
-    return "it is planned, and not there yet" if name in _PLANNED else ""
+    return ""

@@ -50,10 +50,10 @@ _DTYPES = {
 _CODES = {name: code for code, (name, _) in _DTYPES.items()}
 _DAMAGED = "the file is damaged, or no safetensors file: get it again"
 _MAGIC = {
-    b"PK\x03\x04": "it is a zip file, as torch.save and numpy.savez write",
-    b"\x80": "it is a pickle",
-    b"\x93NUMPY": "it is an array of numpy.save",
-    b"\x89HDF": "it is an HDF5 file",
+    b"PK\x03\x04": "a zip file, as torch.save and numpy.savez write",
+    **{bytes([0x80, version]): "a pickle" for version in range(2, 6)},
+    b"\x93NUMPY": "an array of numpy.save",
+    b"\x89HDF": "an HDF5 file",
 }
 _FOREIGN = (
     "convert it with the program that wrote it: to NumPy arrays and pg.save, or with the package "
@@ -181,7 +181,7 @@ def read_header(file: BinaryIO, size: int, path: str, *, verify: bool) -> Header
     if length > min(LARGEST, size - 8):
         for magic, what in _MAGIC.items():
             if first.startswith(magic):
-                raise FileFormatError(f"this is no safetensors file: {what}", path, _FOREIGN)
+                raise FileFormatError(f"this is no safetensors file, it looks like {what}", path, _FOREIGN)
         limit = f"at most {LARGEST} are allowed" if length > LARGEST else f"the file has {size}"
         raise FileFormatError(
             f"the header would be {length} bytes long, and {limit}", f"{path}, bytes 0 to 7",

@@ -96,6 +96,13 @@ def test_what_is_wrong_and_where(path, name, mmap):
     assert all((caught.value.what, caught.value.where, caught.value.fix))
 
 
+def test_a_header_larger_than_the_format_allows(path, monkeypatch):
+    monkeypatch.setattr("polygrad.io.header.LARGEST", 100)
+    path.write_bytes(file_of(TABLE))
+    with pytest.raises(FileFormatError, match=r"bytes long, and at most 100 are allowed"):
+        pg.load(path)
+
+
 def test_only_regular_files(tmp_path):
     with pytest.raises(FileFormatError, match="folder holds no"):
         pg.load(tmp_path)

@@ -328,7 +328,7 @@ def test_reading_runs_no_code(path):
             return os.system, ("touch evil",)
 
     path.write_bytes(pickle.dumps(Evil()))
-    with pytest.raises(FileFormatError, match="it is a pickle"):
+    with pytest.raises(FileFormatError, match="looks like a pickle"):
         pg.load(path)
 
 
