@@ -137,6 +137,16 @@ def test_functions_and_hooks_see_one_row_after_the_other():
     assert seen == [(2,)] * 4
 
 
+def test_external_functions():
+    def sine(x):
+        return np.sin(x)
+
+    sine = pg.external(sine, vjp={"x": lambda g, x: g * pg.cos(x)})
+    x = pg.tensor([0.5, 1.0, 2.0], requires_grad=True)
+    (got,) = pg.autograd.grad(sine(x), [x], pg.eye(3), is_grads_batched=True)
+    np.testing.assert_allclose(got.numpy(), np.diag(np.cos(x.detach().numpy())), rtol=1e-6)
+
+
 def test_checkpoints_and_anomaly_detection():
     x = pg.tensor([0.5, 2.0], requires_grad=True)
     y = pg.autograd.checkpoint(lambda t: pg.exp(pg.sin(t)), x)
