@@ -160,11 +160,16 @@ def _compare(got: Any, want: Any, device: str, dtype: str, what: str) -> None:
 
 # ---- layers ----------------------------------------------------------------------------------
 def _layer_input(spec: Any, s: Sampler) -> Any:
-    """An array for one input of an example: a shape, ("index", shape, high) or ("unit", shape)."""
+    """An array for one input of an example.
+
+    A shape, ("index", shape, high), ("unit", shape), or ("sign", shape).
+    """
     if spec and spec[0] == "index":
         return s.integers(*spec[1], low=0, high=spec[2] if len(spec) > 2 else 2)
     if spec and spec[0] == "unit":
         return s.interval(0.0, 1.0, *spec[1])
+    if spec and spec[0] == "sign":
+        return np.asarray(2 * s.integers(*spec[1], low=0, high=2) - 1)
     return s.real(*spec)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from polygrad.errors import ShapeError
 from polygrad.nn import functional
 from polygrad.nn.module import Module
 from polygrad.nn.parameter import Parameter
@@ -12,8 +13,9 @@ from polygrad.tensor import Tensor
 
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
-    "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid",
-    "Softmax", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+    "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU",
+    "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh",
+    "Tanhshrink", "Threshold",
 ]  # fmt: skip
 
 
@@ -181,6 +183,28 @@ class LeakyReLU(_Activation):
         super().__init__(negative_slope=negative_slope, inplace=inplace)
 
 
+class RReLU(_Activation):
+    """x where positive, a x elsewhere; in training every a is drawn from [lower, upper].
+
+    In use, a is the middle of the interval.
+    """
+
+    name = "rrelu"
+    examples: ClassVar = [((0.25, 0.25), {}, ((2, 3),))]
+
+    lower: float
+    upper: float
+
+    def __init__(
+        self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False
+    ) -> None:
+        super().__init__(lower=lower, upper=upper, inplace=inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Elementwise."""
+        return functional.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+
 class Hardtanh(_Activation):
     """x brought into [min_val, max_val]."""
 
@@ -257,6 +281,27 @@ class Softmax(_Activation):
 
     def __init__(self, axis: int = -1) -> None:
         super().__init__(axis=axis)
+
+
+class Softmax2d(Module):
+    """The softmax over the channels of each place of (batch, channels, height, width).
+
+    Raises
+    ------
+    ShapeError
+        An input has not four axes, or three without the batch.
+    """
+
+    examples: ClassVar = [((), {}, ((2, 3, 2, 2),)), ((), {}, ((3, 2, 1),))]
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Along the third axis from the end."""
+        if input.ndim not in (3, 4):
+            raise ShapeError(
+                f"an input of shape {input.shape}", "Softmax2d",
+                "its axes are (batch, channels, height, width), or all but the batch",
+            )  # fmt: skip
+        return functional.softmax(input, axis=-3)
 
 
 class LogSoftmax(_Activation):

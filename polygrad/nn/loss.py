@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from polygrad.nn import functional
+from polygrad.nn.linear import Linear
 from polygrad.nn.module import Module
+from polygrad.ops.manipulation import reshape
 from polygrad.tensor import Tensor
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HuberLoss", "KLDivLoss",
-    "L1Loss", "MSELoss", "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss",
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HuberLoss",
+    "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "Loss", "MSELoss", "NLLLoss", "PoissonNLLLoss",
+    "SmoothL1Loss",
 ]  # fmt: skip
 
 
-class _Loss(Module):
+class Loss(Module):
     """Calls the function of `nn.functional` with the options it was made with.
 
     Parameters
@@ -47,7 +51,7 @@ class _Loss(Module):
         return ", ".join(f"{n}={getattr(self, n)!r}" for n in shown)
 
 
-class MSELoss(_Loss):
+class MSELoss(Loss):
     """The squared difference.
 
     >>> import polygrad as pg
@@ -65,7 +69,7 @@ class MSELoss(_Loss):
         super().__init__(reduction=reduction)
 
 
-class L1Loss(_Loss):
+class L1Loss(Loss):
     """The magnitude of the difference."""
 
     name = "l1_loss"
@@ -75,7 +79,7 @@ class L1Loss(_Loss):
         super().__init__(reduction=reduction)
 
 
-class SmoothL1Loss(_Loss):
+class SmoothL1Loss(Loss):
     """Quadratic below `beta`, linear above, with slope 1."""
 
     name = "smooth_l1_loss"
@@ -85,7 +89,7 @@ class SmoothL1Loss(_Loss):
         super().__init__(reduction=reduction, beta=beta)
 
 
-class HuberLoss(_Loss):
+class HuberLoss(Loss):
     """Quadratic below `delta`, linear above, with slope delta."""
 
     name = "huber_loss"
@@ -95,7 +99,7 @@ class HuberLoss(_Loss):
         super().__init__(reduction=reduction, delta=delta)
 
 
-class CrossEntropyLoss(_Loss):
+class CrossEntropyLoss(Loss):
     """The cross entropy of logits with classes, or with probabilities of classes.
 
     Parameters
@@ -134,7 +138,78 @@ class CrossEntropyLoss(_Loss):
         )  # fmt: skip
 
 
-class NLLLoss(_Loss):
+class LinearCrossEntropyLoss(Module):
+    """The cross entropy of logits that a linear layer, a part of the loss, makes of the input.
+
+    Parameters
+    ----------
+    in_features, num_classes
+        Lengths of the last axis of the input, and of the axis of classes.
+    out_features
+        The axes of the logits behind that of the classes: (batch, classes, ...).
+    bias
+        Whether the linear layer learns a bias.
+    device, dtype
+        Of its parameters.
+    reduction, weight, ignore_index, label_smoothing
+        As for `CrossEntropyLoss`; `ignore_index=None` is -100.
+
+    Attributes
+    ----------
+    linear
+        The layer; its rows are the logits in order.
+    """
+
+    examples: ClassVar = [
+        ((2, 3), {}, ((4, 2), ("index", (4,), 3))),
+        ((2, 3), {"out_features": (2,), "bias": True, "label_smoothing": 0.2},
+         ((4, 2), ("index", (4, 2), 3))),
+    ]  # fmt: skip
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.num_classes, self.out_features = num_classes, tuple(out_features)
+        self.reduction, self.ignore_index = reduction, ignore_index
+        self.label_smoothing = label_smoothing
+        self.register_buffer("weight", weight)
+        rows = math.prod(self.out_features, start=num_classes)
+        self.linear = Linear(in_features, rows, bias=bias, device=device, dtype=dtype)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The loss of (batch, in_features), or of one row, and targets as of the cross entropy."""
+        shape, b = (self.num_classes, *self.out_features), self.linear.bias
+        made: Tensor = functional.linear_cross_entropy(
+            input, reshape(self.linear.weight, (*shape, self.linear.in_features)), target,
+            linear_bias=None if b is None else reshape(b, shape), weight=self.weight,
+            reduction=self.reduction, ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+        )  # fmt: skip
+        return made
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return (
+            f"out_features={self.out_features}, reduction={self.reduction!r}, "
+            f"ignore_index={self.ignore_index}, label_smoothing={self.label_smoothing}"
+        )
+
+
+class NLLLoss(Loss):
     """Minus the log probability of the right class.
 
     Parameters
@@ -153,7 +228,7 @@ class NLLLoss(_Loss):
         super().__init__(weight=weight, ignore_index=ignore_index, reduction=reduction)
 
 
-class BCELoss(_Loss):
+class BCELoss(Loss):
     """The cross entropy of probabilities with probabilities, of two classes."""
 
     name = "binary_cross_entropy"
@@ -164,7 +239,7 @@ class BCELoss(_Loss):
         super().__init__(weight=weight, reduction=reduction)
 
 
-class BCEWithLogitsLoss(_Loss):
+class BCEWithLogitsLoss(Loss):
     """The cross entropy of logits with probabilities, of two classes; `pos_weight` for one."""
 
     name = "binary_cross_entropy_with_logits"
@@ -180,7 +255,7 @@ class BCEWithLogitsLoss(_Loss):
         super().__init__(weight=weight, reduction=reduction, pos_weight=pos_weight)
 
 
-class KLDivLoss(_Loss):
+class KLDivLoss(Loss):
     """The divergence of Kullback and Leibler of log probabilities `input` from `target`.
 
     Parameters
@@ -201,7 +276,7 @@ class KLDivLoss(_Loss):
         super().__init__(reduction=reduction, log_target=log_target)
 
 
-class PoissonNLLLoss(_Loss):
+class PoissonNLLLoss(Loss):
     """Minus the log likelihood of counts under a Poisson distribution.
 
     Parameters
@@ -232,7 +307,7 @@ class PoissonNLLLoss(_Loss):
         super().__init__(log_input=log_input, full=full, eps=eps, reduction=reduction)
 
 
-class GaussianNLLLoss(_Loss):
+class GaussianNLLLoss(Loss):
     """Minus the log likelihood of values under normal distributions of given mean and variance.
 
     Parameters
@@ -253,3 +328,33 @@ class GaussianNLLLoss(_Loss):
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(full=full, eps=eps, reduction=reduction)
+
+
+class CTCLoss(Loss):
+    """Minus the log likelihood of labels whose places in time are not known.
+
+    Called with log probabilities, targets, input lengths and target lengths: see
+    `nn.functional.ctc_loss`.
+
+    Parameters
+    ----------
+    blank
+        Which label stands for none.
+    reduction
+        "mean" (of the losses over their target lengths), "sum" or "none".
+    zero_infinity
+        Make an infinite loss, of labels that do not fit into the steps, and its gradient zero.
+    """
+
+    name = "ctc_loss"
+    examples: ClassVar = [
+        ((3,), {"zero_infinity": True},
+         ((5, 2, 4), ("index", (2, 2), 3), ("index", (2,), 6), ("index", (2,), 3))),
+        ((3,), {"reduction": "sum", "zero_infinity": True},
+         ((5, 4), ("index", (2,), 3), ("index", (), 6), ("index", (), 3))),
+    ]  # fmt: skip
+
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
+        super().__init__(blank=blank, reduction=reduction, zero_infinity=zero_infinity)

@@ -25,6 +25,7 @@ CHAPTERS = {
         "bilinear", "activation", "softmax", "normalization", "similarity", "convolution",
         "folding", "pooling", "adaptive_pooling", "dropout", "embedding",
         "recurrent_cells", "recurrent", "attention", "loss", "cross_entropy",
+        "margin_loss", "class_margin_loss", "ctc_loss", "random_activation",
     ),
     "linalg": (
         "linalg_spectra", "linalg_factorizations", "linalg_solvers", "linalg_determinants",

@@ -254,7 +254,7 @@ _leaky_relu = Primitive(
     forward=lambda F, x, slope: _positive(F, x) + _negative(F, x) * slope,
     floating=True, keywords={"slope": 0.01},
 )
-_prelu = Primitive(
+prelu_primitive = Primitive(
     "prelu", ("x", "weight"),
     {
         "x": lambda g, F, x, weight: _pick(F, x > 0, g, weight),
@@ -374,7 +374,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
             "pass one weight, or one for each channel",
         )  # fmt: skip
     shape = (-1, *(1,) * (x.ndim - 2)) if w.size > 1 else ()
-    return _prelu.call(x, reshape(w, shape))  # type: ignore[no-any-return]
+    return prelu_primitive.call(x, reshape(w, shape))  # type: ignore[no-any-return]
 
 
 @_table.public(samples=lambda s: [*_on_lines(s), ((s.real(4),), {"min_val": -0.5, "max_val": 2.0})])

@@ -10,6 +10,7 @@ rules of `cross_entropy_slope`. Rows to be ignored may hold anything: their grad
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from polygrad.calls import describe
@@ -21,6 +22,7 @@ from polygrad.ops.comparison import not_equal
 from polygrad.ops.creation import to_place
 from polygrad.ops.elementwise import strong_multiply
 from polygrad.ops.indexing import take, take_along_axis
+from polygrad.ops.linear_algebra import linear
 from polygrad.ops.loss import check_reduction, reduced
 from polygrad.ops.manipulation import expand_dims, reshape, squeeze
 from polygrad.ops.searching import where
@@ -330,3 +332,68 @@ def nll_loss(
         return _sum(loss) / _sum(used)
     loss = reduced(loss, reduction)
     return reshape(loss, loss.shape[1:]) if single and loss.ndim else loss
+
+
+@_table.public(samples=lambda s: [
+    ((s.real(4, 2), s.real(3, 2), s.integers(4, low=0, high=3)), {}),
+    ((s.real(4, 2), s.real(3, 2), s.integers(4, low=0, high=3)),
+     {"linear_bias": s.real(3), "weight": s.positive(3), "ignore_index": 1, "reduction": "sum"}),
+    ((s.real(2, 2), s.real(3, 4, 2), s.integers(2, 4, low=0, high=3)),
+     {"linear_bias": s.real(3, 4), "reduction": "none", "label_smoothing": 0.2}),
+    ((s.real(2), s.real(3, 2), s.integers(low=0, high=3)), {}),
+])  # fmt: skip
+def linear_cross_entropy(
+    input: Any, linear_weight: Any, target: Any, *, linear_bias: Any = None, weight: Any = None,
+    reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """`cross_entropy` of the logits that a linear map makes of the input.
+
+    Parameters
+    ----------
+    input
+        (batch, features), or (features,).
+    linear_weight
+        The map: (classes, features), or (classes, ..., features) for logits (batch, classes, ...).
+    target, weight, reduction, label_smoothing
+        As of `cross_entropy`.
+    linear_bias
+        Added to the logits: `linear_weight`'s shape without the features.
+    ignore_index
+        As of `cross_entropy`; None is -100.
+
+    Raises
+    ------
+    ShapeError, DtypeError, OutOfRangeError, InvalidArgumentError
+        The shapes do not fit; otherwise as by `cross_entropy`.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> x, w = pg.ones((1, 2)), pg.zeros((2, 2))
+    >>> pg.nn.functional.linear_cross_entropy(x, w, pg.tensor([1]))
+    tensor(0.6931472, dtype=float32)
+    """
+    x = as_tensor(input, "linear_cross_entropy, argument input")
+    w = as_tensor(linear_weight, "linear_cross_entropy, argument linear_weight")
+    fits = x.ndim in (1, 2) and w.ndim >= 2 and (x.ndim == 2 or w.ndim == 2)
+    if not fits or x.shape[-1] != w.shape[-1]:
+        raise ShapeError(
+            f"an input of shape {x.shape} and a linear_weight of shape {w.shape}",
+            f"linear_cross_entropy{describe([x, w])}",
+            "pass (batch, features) and (classes, ..., features)",
+        )  # fmt: skip
+    shape = w.shape[:-1]
+    b = None
+    if linear_bias is not None:
+        b = as_tensor(linear_bias, "linear_cross_entropy, argument linear_bias")
+        if b.shape != shape:
+            raise ShapeError(
+                f"a linear_bias of shape {b.shape}", f"linear_cross_entropy{describe([w, b])}",
+                f"pass one of shape {shape}",
+            )  # fmt: skip
+        b = reshape(b, (b.size,))
+    logits = linear(x, reshape(w, (math.prod(shape), w.shape[-1])), b)
+    return cross_entropy(
+        reshape(logits, (*x.shape[:-1], *shape)), target, weight,
+        -100 if ignore_index is None else ignore_index, reduction, label_smoothing,
+    )  # fmt: skip

@@ -29,11 +29,13 @@ ALIKE = {
 
 
 def draw(spec, args, random):
-    """An input of an example: a shape; ("index", shape, bound); ("unit", shape)."""
+    """An input of an example: a shape, or ("index", shape, bound), ("unit" or "sign", shape)."""
     if spec and spec[0] == "index":
-        return random.integers(0, spec[2] if len(spec) > 2 else args[0], spec[1])
+        return np.asarray(random.integers(0, spec[2] if len(spec) > 2 else args[0], spec[1]))
     if spec and spec[0] == "unit":
         return random.uniform(0.05, 0.95, spec[1])
+    if spec and spec[0] == "sign":
+        return np.asarray(random.choice([-1, 1], spec[1]))
     return random.standard_normal(spec)
 
 
