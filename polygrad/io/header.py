@@ -181,7 +181,8 @@ def read_header(file: BinaryIO, size: int, path: str, *, verify: bool) -> Header
     if length > min(LARGEST, size - 8):
         for magic, what in _MAGIC.items():
             if first.startswith(magic):
-                raise FileFormatError(f"this is no safetensors file, it looks like {what}", path, _FOREIGN)
+                problem = f"this is no safetensors file, it looks like {what}"
+                raise FileFormatError(problem, path, _FOREIGN)
         limit = f"at most {LARGEST} are allowed" if length > LARGEST else f"the file has {size}"
         raise FileFormatError(
             f"the header would be {length} bytes long, and {limit}", f"{path}, bytes 0 to 7",

@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import os
 import pickle
+import sys
 import threading
 import time
 
@@ -26,13 +27,19 @@ from polygrad.errors import (
 from polygrad.testing.compare import host
 from tests.data import datasets
 
-# Forking is fast, and safe only before other devices and threads are in use.
-METHOD = "spawn" if pool.why_not_fork() or threading.active_count() > 1 else "fork"
+multiprocessing.set_forkserver_preload(["pytest", "polygrad.data.service", "tests.data.datasets"])
+
+
+def method():
+    """What starts fast: forking, and once other devices or threads are in use, from a server."""
+    if sys.platform == "win32":
+        return "spawn"
+    return "forkserver" if pool.why_not_fork() or threading.active_count() > 1 else "fork"
 
 
 def loader(dataset, batch_size=2, num_workers=2, **options):
     if num_workers:
-        options.setdefault("multiprocessing_context", METHOD)
+        options.setdefault("multiprocessing_context", method())
     return data.DataLoader(dataset, batch_size, num_workers=num_workers, **options)
 
 
@@ -124,7 +131,7 @@ def test_streams():
 
 
 def test_batches_as_they_are_ready():
-    counter = multiprocessing.get_context(METHOD).Value("i", 0)
+    counter = multiprocessing.get_context(method()).Value("i", 0)
     slow = datasets.Counting(12, counter, others=8)
     batches = [b.tolist() for b in loader(slow, 2, in_order=False)]
     assert batches[:3] == [[2, 3], [6, 7], [8, 9]]
@@ -134,7 +141,7 @@ def test_batches_as_they_are_ready():
 
 
 def test_batches_are_fetched_ahead_and_no_further():
-    context = multiprocessing.get_context(METHOD)
+    context = multiprocessing.get_context(method())
     counter = context.Value("i", 0)
     batches = iter(loader(datasets.Counting(40, counter), 2, 1, prefetch_factor=3))
     next(batches)
@@ -282,7 +289,7 @@ def test_workers_end_with_the_epoch_and_with_its_iterator(monkeypatch):
 
 
 def test_a_busy_worker_is_not_waited_for():
-    begun = multiprocessing.get_context(METHOD).Event()
+    begun = multiprocessing.get_context(method()).Event()
     batches = iter(loader(datasets.Busy(8, begun), 2, 1))
     assert begun.wait(20)
     start = time.monotonic()
@@ -375,8 +382,9 @@ def test_the_error_says_why_it_was_not_forked(monkeypatch):
         list(data.DataLoader(datasets.Unpicklable(2), num_workers=1))
 
 
-@pytest.mark.skipif(METHOD != "fork", reason="2026-11-30: forks, see METHOD")
 def test_a_lock_that_another_thread_held_is_free_in_a_forked_worker():
+    if method() != "fork":
+        pytest.skip("2026-11-30: forking is not safe in this process any more")
     with random.default_generator._lock:
         batches = iter(loader(datasets.Draws(2), 2, 1, generator=generator(), timeout=20))
         assert host(next(batches)[0]).tolist() == [0, 1]
