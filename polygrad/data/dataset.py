@@ -110,6 +110,13 @@ class StackDataset(Dataset):
             return {k: d[index] for k, d in self.datasets.items()}
         return tuple(d[index] for d in self.datasets)
 
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        """The items of a batch."""
+        if isinstance(self.datasets, dict):
+            columns = [fetch(d, indices) for d in self.datasets.values()]
+            return [dict(zip(self.datasets, row, strict=True)) for row in zip(*columns, strict=True)]
+        return list(zip(*(fetch(d, indices) for d in self.datasets), strict=True))
+
     def __len__(self) -> int:
         """The length of each."""
         return self.length

@@ -66,7 +66,9 @@ def test_one_after_the_other_and_parts():
     assert list(Count(2) + Count(1)) == [0, 1, 0] and len(Count(2) + Count(1)) == 3
     s = data.StackDataset(a=[1, 2], b="xy")
     assert s[1] == {"a": 2, "b": "y"} and len(s) == 2
-    assert data.StackDataset([1], [2])[0] == (1, 2)
+    assert s.__getitems__([1, 0]) == [{"a": 2, "b": "y"}, {"a": 1, "b": "x"}]
+    pair = data.StackDataset(data.Subset([1, 2], [1, 0]), [2, 3])
+    assert pair[0] == (2, 2) and pair.__getitems__([1, 0]) == [(1, 3), (2, 2)]
     for wrong in (data.StackDataset, lambda: data.StackDataset([1], [1, 2])):
         with pytest.raises(InvalidArgumentError):
             wrong()
