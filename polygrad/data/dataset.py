@@ -113,8 +113,8 @@ class StackDataset(Dataset):
     def __getitems__(self, indices: list[int]) -> list[Any]:
         """The items of a batch."""
         if isinstance(self.datasets, dict):
-            columns = [fetch(d, indices) for d in self.datasets.values()]
-            return [dict(zip(self.datasets, row, strict=True)) for row in zip(*columns, strict=True)]
+            rows = zip(*(fetch(d, indices) for d in self.datasets.values()), strict=True)
+            return [dict(zip(self.datasets, row, strict=True)) for row in rows]
         return list(zip(*(fetch(d, indices) for d in self.datasets), strict=True))
 
     def __len__(self) -> int:
