@@ -272,7 +272,7 @@ BATCHED: dict[str, Callable[..., Any]] = _table(
         solve svd svdvals triangular_solve tril triu"""),
     (_axes, """
         all any argsort concat count_nonzero cross expand_dims flip fourier inner_scale irfft
-        log_softmax logsumexp max mean min prod repeat resize rfft roll scale_ends
+        log_softmax logsumexp max mean min prod repeat resample resize rfft roll scale_ends
         sliding_window_view softmax sort squeeze stack std sum trigonometric var vector_norm"""),
     (_shaped, "reshape broadcast_to sliding_window_view_adjoint"),
     (_same_places, "take take_adjoint"),

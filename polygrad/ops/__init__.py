@@ -23,8 +23,8 @@ CHAPTERS = {
     ),
     "nn.functional": (
         "bilinear", "activation", "softmax", "normalization", "similarity", "convolution",
-        "folding", "pooling", "adaptive_pooling", "dropout", "embedding",
-        "recurrent_cells", "recurrent", "attention", "loss", "cross_entropy",
+        "folding", "pooling", "adaptive_pooling", "resampling", "grid_sampling", "dropout",
+        "embedding", "recurrent_cells", "recurrent", "attention", "loss", "cross_entropy",
         "margin_loss", "class_margin_loss", "ctc_loss", "random_activation",
     ),
     "linalg": (
