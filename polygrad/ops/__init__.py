@@ -23,9 +23,10 @@ CHAPTERS = {
     ),
     "nn.functional": (
         "bilinear", "activation", "softmax", "normalization", "similarity", "convolution",
-        "folding", "pooling", "adaptive_pooling", "resampling", "grid_sampling", "dropout",
-        "embedding", "recurrent_cells", "recurrent", "attention", "loss", "cross_entropy",
-        "margin_loss", "class_margin_loss", "ctc_loss", "random_activation",
+        "folding", "pooling", "adaptive_pooling", "unpooling", "bordering", "resampling",
+        "grid_sampling", "shuffling", "dropout", "embedding", "recurrent_cells", "recurrent",
+        "attention", "loss", "cross_entropy", "margin_loss", "class_margin_loss", "ctc_loss",
+        "random_activation",
     ),
     "linalg": (
         "linalg_spectra", "linalg_factorizations", "linalg_solvers", "linalg_determinants",
