@@ -9,8 +9,9 @@ from polygrad.nn.module import Module
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "MaxPool1d",
-    "MaxPool2d", "MaxPool3d",
+    "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d",
+    "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
+    "MaxUnpool3d",
 ]  # fmt: skip
 
 
@@ -254,3 +255,102 @@ class AdaptiveMaxPool3d(_AdaptiveMax):  # noqa: D101  its base's
     __doc__ = _AdaptiveMax.__doc__
     function = "adaptive_max_pool3d"
     examples: ClassVar = [((2,), {}, ((1, 2, 4, 3, 5),))]
+
+
+class _LPPool(Module):
+    """The p-norm of each window: (sum of x^p)^(1/p).
+
+    Parameters
+    ----------
+    norm_type
+        p, a number above zero.
+    kernel_size, stride
+        An int, or one for each spatial axis; the stride is the kernel size if not given.
+    ceil_mode
+        Let the last windows reach over the edge.
+    """
+
+    function: ClassVar[str]
+
+    def __init__(
+        self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> None:
+        super().__init__()
+        self.norm_type, self.kernel_size = norm_type, kernel_size
+        self.stride, self.ceil_mode = stride, ceil_mode
+
+    def forward(self, input: Any) -> Any:
+        """(batch, channels, *spatial); the batch may be left out."""
+        return getattr(functional, self.function)(
+            input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode
+        )
+
+    def extra_repr(self) -> str:
+        """The norm and the windows."""
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPool):  # noqa: D101  its base's
+    __doc__ = _LPPool.__doc__
+    function = "lp_pool1d"
+    examples: ClassVar = [((2, 3), {}, ((2, 3, 10),)), ((4, 3, 2, True), {}, ((2, 3, 10),))]
+
+
+class LPPool2d(_LPPool):  # noqa: D101  its base's
+    __doc__ = _LPPool.__doc__
+    function = "lp_pool2d"
+    examples: ClassVar = [((2, (3, 2)), {"stride": 2}, ((2, 3, 6, 7),))]
+
+
+class LPPool3d(_LPPool):  # noqa: D101  its base's
+    __doc__ = _LPPool.__doc__
+    function = "lp_pool3d"
+    examples: ClassVar = [((2, 2), {}, ((1, 2, 4, 4, 5),))]
+
+
+class _MaxUnpool(Module):
+    """Zeros, with pooled elements put back where `MaxPool` with `return_indices` found them.
+
+    Parameters
+    ----------
+    kernel_size, stride, padding
+        Those of the pooling.
+    """
+
+    function: ClassVar[str]
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
+        self.padding = padding
+
+    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+        """(batch, channels, *spatial), twice; the batch may be left out."""
+        return getattr(functional, self.function)(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
+
+    def extra_repr(self) -> str:
+        """The windows."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpool):  # noqa: D101  its base's
+    __doc__ = _MaxUnpool.__doc__
+    function = "max_unpool1d"
+    examples: ClassVar = [((2,), {}, ((1, 2, 1), ("index", (1, 2, 1), 2)))]
+
+
+class MaxUnpool2d(_MaxUnpool):  # noqa: D101  its base's
+    __doc__ = _MaxUnpool.__doc__
+    function = "max_unpool2d"
+    examples: ClassVar = [(((3, 2), 2, (1, 0)), {}, ((1, 2, 2, 1), ("index", (1, 2, 2, 1), 6)))]
+
+
+class MaxUnpool3d(_MaxUnpool):  # noqa: D101  its base's
+    __doc__ = _MaxUnpool.__doc__
+    function = "max_unpool3d"
+    examples: ClassVar = [((2,), {}, ((1, 2, 1, 1, 1), ("index", (1, 2, 1, 1, 1), 8)))]

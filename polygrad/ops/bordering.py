@@ -115,4 +115,4 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     return out[tuple(
         slice(part.start, part.stop + low + high)
         for part, (low, high) in zip(cut, grown, strict=True)
-    )]  # type: ignore[no-any-return]  # fmt: skip
+    )]  # fmt: skip

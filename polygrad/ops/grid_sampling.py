@@ -70,7 +70,7 @@ def _reflected(x: Tensor, n: int, aligned: bool) -> Tensor:
 def _brought_in(x: Tensor, n: int, padding: str, aligned: bool) -> Tensor:
     """Places in the input; those that stay outside, with padding "zeros", not far from it."""
     if padding == "zeros":
-        return clip(x, -3, n + 2)  # type: ignore[no-any-return]
+        return clip(x, -3, n + 2)
     x = clip(x, -1e6 - n, 1e6 + n) if padding == "border" else _reflected(x, n, aligned)
     return _clipped(x, n)
 

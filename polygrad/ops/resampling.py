@@ -338,4 +338,4 @@ def interpolate(
         if n != m or (kind in ("nearest", "cubic") and factor is not None and not whole):
             plan = (kind, n, m, None if whole else factor, bool(align_corners))
             out = _resample_primitive.call(out, axis=axis, plan=plan, transposed=False)
-    return clone.call(x) if out is input else out  # type: ignore[no-any-return]
+    return clone.call(x) if out is input else out
