@@ -260,7 +260,7 @@ def _unpicklable(error: Exception, method: str) -> InvalidTypeError:
     return InvalidTypeError(
         f"the dataset, collate_fn or worker_init_fn cannot be pickled: {error}",
         f"DataLoader, which starts its workers by {method}"
-        + (f" because {reason}" if reason else ""),
+        + (f"; forking is not safe here: {reason}" if reason else ""),
         "define what they consist of at the top level of a module, or pass num_workers=0"
         + (' or, on Linux, multiprocessing_context="fork"' if sys.platform == "linux" else ""),
     )
