@@ -74,6 +74,8 @@ def test_triplets_with_and_without_swap():
     for swap, want in ((False, 1.0), (True, 6.0)):
         loss, _ = values(F.triplet_margin_loss, a, b, c, margin=6.0, eps=0.0, swap=swap)
         assert loss.tolist() == [want]
+        far, _ = values(F.triplet_margin_loss, a, b, -c, margin=6.0, eps=0.0, swap=swap)
+        assert far.tolist() == [1.0]  # d(b, c) is the greater one
     loss, slope = values(F.triplet_margin_loss, a, b, c, margin=8.0, p=1.0, eps=0.0)
     assert loss.tolist() == [1.0]
     assert slope.tolist() == [[0.0, 0.0]]
@@ -307,6 +309,14 @@ def test_gumbel_softmax_chooses_classes_as_often_as_they_are_probable():
     assert set(np.unique(rows)) == {0.0, 1.0}
     assert (rows.sum(axis=-1) == 1).all()
     np.testing.assert_allclose(rows.mean(axis=0), p, atol=0.012)
+
+
+def test_gumbel_softmax_of_another_temperature_is_a_power():
+    x, made = pg.tensor(RNG.standard_normal((4, 3))), []
+    for tau in (1.0, 0.5):
+        pg.manual_seed(3)
+        made.append(host(F.gumbel_softmax(x, tau=tau)))
+    np.testing.assert_allclose(made[1], made[0] ** 2 / (made[0] ** 2).sum(-1, keepdims=True))
 
 
 def test_hard_gumbel_softmax_has_the_gradient_of_the_soft_one():
