@@ -378,7 +378,7 @@ def test_how_workers_start(monkeypatch):
 
 def test_the_error_says_why_it_was_not_forked(monkeypatch):
     monkeypatch.setattr(pool, "why_not_fork", lambda: "the backend 'x' is in use")
-    with pytest.raises(InvalidTypeError, match="by spawn; forking is not safe here: the backend 'x'"):
+    with pytest.raises(InvalidTypeError, match="spawn; forking is not safe here: the backend 'x'"):
         list(data.DataLoader(datasets.Unpicklable(2), num_workers=1))
 
 
