@@ -29,17 +29,22 @@ SLOW = "PoissonRegressor|KMeans|Calibrated|LogisticRegression.coef_|NMF|cross_va
 KEPT = Results.read()
 
 
+def python(*arguments):
+    """A Python of its own with this module's arguments; (exit status, what it printed)."""
+    paths = [str(ROOT / "conformance"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    command = [sys.executable, "-m", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
 def statuses(library, tmp_path, *options):
     """Run a table; the status of each call."""
     file = tmp_path / "statuses.json"
-    paths = [str(ROOT / "conformance"), str(ROOT), os.environ.get("PYTHONPATH", "")]
-    command = [
-        sys.executable, "-m", "citizens", "--check", "--libraries", library, "--json", str(file),
-        *options,
-    ]  # fmt: skip
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert file.exists(), done.stdout + done.stderr
+    _, output = python(
+        "citizens", "--check", "--libraries", library, "--json", str(file), *options
+    )
+    assert file.exists(), output
     return json.loads(file.read_text(encoding="utf-8"))["polygrad"]
 
 
@@ -78,6 +83,21 @@ def test_a_call_that_is_silently_wrong_is_explained():
     for name in wrong:
         row = remarks.partition(name.rpartition(".")[2])[2].partition("\nrow(")[0]
         assert "remark=" in row, name
+
+
+def test_the_readme_says_what_is_kept():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for rows in KEPT.statuses.values():
+        right = sum(row["polygrad"] == "OK" for row in rows.values())
+        assert f"{right} of {len(rows)}" in text
+
+
+@pytest.mark.parametrize("options", [(), ("--grad",)])
+def test_some_of_scipys_own_tests(options):
+    pytest.importorskip("scipy.constants.tests")  # not every distribution brings the tests
+    status, output = python("citizens.suite", "scipy.constants", "scipy.linalg", *options)
+    assert not status, output
+    assert "100.00 %" in output.splitlines()[-1]
 
 
 def test_the_page_shows_what_is_kept():

@@ -13,7 +13,9 @@ import functools
 import os
 import re
 import sys
+import tempfile
 from collections import Counter
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -167,11 +169,17 @@ def main() -> int:
     pg.enable_scipy()
     plugin = ScipyPlugin(given.device, given.grad)
     options = ["-m", "array_api_backends", "-p", "no:cacheprovider", "-W", "ignore", "-q"]
-    status = pytest.main(["--pyargs", *given.packages, *options, *more], plugins=[plugin])
+    here = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:  # without the settings of where this is run
+        os.chdir(folder)
+        settings = Path(folder) / "pytest.ini"
+        settings.write_text("[pytest]\n", encoding="utf-8")
+        options += ["-c", str(settings), "--rootdir", folder]
+        status = pytest.main(["--pyargs", *given.packages, *options, *more], plugins=[plugin])
+        os.chdir(here)
     print(plugin.report())
     if given.failures:
-        with open(given.failures, "w", encoding="utf-8") as file:  # noqa: PTH123
-            file.write("\n".join(plugin.failures) + "\n")
+        Path(given.failures).write_text("\n".join(plugin.failures) + "\n", encoding="utf-8")
     return int(status)
 
 
