@@ -5,7 +5,8 @@ Note [Grid sampling]
 A place is reckoned in elements, brought into the input as `padding_mode` says, and split into the
 cell that it is in and the rest. The cell says which rows of channels are gathered; the rest is what
 the weights are made of. So the gradient reaches the input through the gathering and the grid
-through the weights. What lies outside of the input, with padding_mode="zeros", has the weight 0.
+through the weights. With padding_mode="zeros" what lies outside of the input is read from a row of
+zeros.
 
 The formulas are those of M. Jaderberg et al., "Spatial Transformer Networks", NeurIPS 2015, with
 PyTorch's borders. At a border where a clipped place stops moving its derivative is 0.
@@ -27,9 +28,11 @@ from polygrad.ops._axes import as_tensor
 from polygrad.ops.comparison import equal, not_equal
 from polygrad.ops.creation import to_place
 from polygrad.ops.elementwise import clip, floor, remainder, round
+from polygrad.ops.filling import zeros
 from polygrad.ops.indexing import take
 from polygrad.ops.linear_algebra import matmul, matrix_transpose
 from polygrad.ops.manipulation import expand_dims, moveaxis, reshape
+from polygrad.ops.rearrangement import concat
 from polygrad.ops.resampling import cubic
 from polygrad.ops.searching import where
 from polygrad.registry import default_integer
@@ -199,10 +202,12 @@ def grid_sample(
         for i, n in enumerate(size)
     ]
     rows = reshape(moveaxis(x, 1, -1), (batch * size_of(tuple(size)), channels))
+    if padding_mode == "zeros":  # the last row is what lies outside
+        rows = concat([rows, zeros((1, channels), dtype=x.dtype, device=x.device)])
     lead = np.arange(batch).reshape(-1, 1)
     total: Any = None
     for corner in itertools.product(*per_axis):
-        part = _corner(rows, corner, tuple(size), lead, zeros=padding_mode == "zeros")
+        part = _corner(rows, corner, tuple(size), lead, outside=padding_mode == "zeros")
         total = part if total is None else total + part
     total = to_place(total, x.dtype)
     return reshape(moveaxis(total, -1, 1), (batch, channels, *out_size))
@@ -210,7 +215,7 @@ def grid_sample(
 
 def _corner(
     rows: Tensor, corner: tuple[tuple[Tensor, Tensor | None], ...], size: Shape, lead: Any, *,
-    zeros: bool,
+    outside: bool,
 ) -> Tensor:  # fmt: skip
     """The rows of one neighbour of each place, (batch, places, channels), times their weights."""
     integer = default_integer(rows.device)
@@ -223,12 +228,12 @@ def _corner(
         at = at * n + to_place(clip(place, 0, n - 1), integer)
         if w is not None:
             weight = w if weight is None else weight * w
-        if zeros:
+        if outside:
             here = (place >= 0) & (place <= n - 1)
             inside = here if inside is None else inside & here
-    found = take(rows, at, axis=0)
     if inside is not None:
-        found = where(expand_dims(inside, axis=-1), found, 0)
+        at = where(inside, at, rows.shape[0] - 1)
+    found = take(rows, at, axis=0)
     return found if weight is None else found * expand_dims(weight, axis=-1)
 
 
