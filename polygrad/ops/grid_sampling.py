@@ -47,8 +47,12 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 # ---- places along one axis of length n ----------------------------------------------------------
 def _in_elements(x: Tensor, n: int, aligned: bool) -> Tensor:
-    """A place between -1 and 1 counted in elements; NaN is -1, as PyTorch has it."""
-    x = where(not_equal(x, x), -1, x)
+    """A place between -1 and 1 counted in elements; NaN is -1, as PyTorch has it.
+
+    Places so far away that a float cannot say which element is there, as infinity, come nearer.
+    """
+    far = 1e6 if x.dtype.itemsize > 2 else 1e2
+    x = clip(where(not_equal(x, x), -1, x), -far, far)
     made: Tensor = (x + 1) * ((n - 1) / 2) if aligned else ((x + 1) * n - 1) * 0.5
     return made
 
@@ -71,11 +75,10 @@ def _reflected(x: Tensor, n: int, aligned: bool) -> Tensor:
 
 
 def _brought_in(x: Tensor, n: int, padding: str, aligned: bool) -> Tensor:
-    """Places in the input; those that stay outside, with padding "zeros", not far from it."""
+    """Places in the input; with padding "zeros" as they are."""
     if padding == "zeros":
-        return clip(x, -3, n + 2)
-    x = clip(x, -1e6 - n, 1e6 + n) if padding == "border" else _reflected(x, n, aligned)
-    return _clipped(x, n)
+        return x
+    return _clipped(x if padding == "border" else _reflected(x, n, aligned), n)
 
 
 def _taps(
@@ -84,7 +87,8 @@ def _taps(
     """(element, weight) of each neighbour along an axis; elements may be outside of it."""
     x = _in_elements(x, n, aligned)
     if mode == "nearest":
-        return [(round(detach(_brought_in(x, n, padding, aligned))), None)]
+        weight = x * 0 + 1 if x.requires_grad else None  # its gradient is zero, not missing
+        return [(round(detach(_brought_in(x, n, padding, aligned))), weight)]
     if mode == "bilinear":
         x = _brought_in(x, n, padding, aligned)
         first = floor(detach(x))

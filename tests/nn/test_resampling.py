@@ -240,6 +240,20 @@ def test_clipped_places_do_not_move_and_nan_is_the_first_corner():
     assert host(out).ravel().tolist() == [host(image)[0, 0, 0, 0]] * 2
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_places_at_infinity_are_far_away(mode):
+    image = pg.tensor(RNG.uniform(1, 2, (1, 1, 3, 3)))
+    grid = pg.tensor([[[[math.inf, math.inf], [-math.inf, 1e30]]]], requires_grad=True, **FLOAT)
+    zero = F.grid_sample(image, grid, mode)
+    assert host(zero.detach()).ravel().tolist() == [0, 0]
+    (slope,) = pg.autograd.grad(pg.sum(zero), grid)
+    assert not host(slope).any()
+    edge = host(F.grid_sample(image, grid, mode, "border").detach()).ravel()
+    np.testing.assert_allclose(edge, host(image)[0, 0, [2, 2], [2, 0]])
+    inside = host(F.grid_sample(image, grid, mode, "reflection").detach())
+    assert ((inside >= 0.5) & (inside <= 2.5)).all()
+
+
 def test_what_cannot_be_sampled_says_so():
     image, grid = pg.ones((1, 1, 2, 2)), pg.zeros((1, 3, 3, 2))
     for args, error in (
