@@ -62,12 +62,21 @@ def choose_context(given: Any) -> Any:
     return multiprocessing.get_context(given)
 
 
+_SAFE = {"numpy", "polygrad"}  # libraries that are always there, and survive a fork
+
+
 def why_not_fork() -> str:
     """Why this process should not be forked; an empty string if it may."""
     if sys.platform != "linux":
         return f"forking is not safe on {sys.platform}"
-    unsafe = [b.name for b in registry.loaded() if not b.capabilities.survives_fork]
-    return f"the backend {unsafe[0]!r} is in use" if unsafe else ""
+    loaded = {b.name: b.capabilities.survives_fork for b in registry.loaded()}
+    unsafe = [name for name, survives in loaded.items() if not survives]
+    # A library that somebody else imported has its threads too; its backend is not asked.
+    unsafe += [
+        e.name for e in registry.entries()
+        if e.name not in loaded and not sys.modules.keys().isdisjoint({*e.libraries} - _SAFE)
+    ]  # fmt: skip
+    return f"the library of the backend {unsafe[0]!r} is in use" if unsafe else ""
 
 
 # ---- the processes --------------------------------------------------------------------------

@@ -355,6 +355,7 @@ def test_how_workers_start(monkeypatch):
     choose = pool.choose_context
     monkeypatch.setattr(pool.sys, "platform", "linux")
     monkeypatch.setattr(registry, "loaded", lambda: (registry.load("numpy"),))
+    monkeypatch.setattr(registry, "entries", tuple)
     monkeypatch.setattr(multiprocessing, "get_start_method", lambda allow_none: None)
     assert choose(None).get_start_method() == "fork"
 
@@ -365,6 +366,10 @@ def test_how_workers_start(monkeypatch):
     monkeypatch.setattr(registry, "loaded", lambda: (Delicate(),))
     assert choose(None).get_start_method() == "spawn"
     assert "delicate" in pool.why_not_fork()
+    monkeypatch.setattr(registry, "loaded", lambda: (registry.load("numpy"),))
+    entry = registry.Entry("threads", "no.module:Backend", ("threads",), ("sys", "numpy"), "")
+    monkeypatch.setattr(registry, "entries", lambda: (entry,))  # imported, its backend not loaded
+    assert "threads" in pool.why_not_fork()
     monkeypatch.setattr(multiprocessing, "get_start_method", lambda allow_none: "forkserver")
     assert choose(None).get_start_method() == "forkserver"
     assert choose("spawn").get_start_method() == "spawn"
