@@ -22,11 +22,11 @@ CHAPTERS = {
         "sorting", "sets", "linear_algebra", "contraction", "special",
     ),
     "nn.functional": (
-        "bilinear", "activation", "softmax", "normalization", "similarity", "convolution",
-        "folding", "pooling", "adaptive_pooling", "unpooling", "bordering", "resampling",
-        "grid_sampling", "shuffling", "dropout", "embedding", "recurrent_cells", "recurrent",
-        "attention", "loss", "cross_entropy", "margin_loss", "class_margin_loss", "ctc_loss",
-        "random_activation",
+        "bilinear", "activation", "shrinkage", "softmax", "normalization", "similarity",
+        "convolution", "folding", "pooling", "adaptive_pooling", "unpooling", "bordering",
+        "resampling", "grid_sampling", "shuffling", "dropout", "embedding", "recurrent_cells",
+        "recurrent", "attention", "loss", "cross_entropy", "margin_loss", "class_margin_loss",
+        "ctc_loss", "random_activation",
     ),
     "linalg": (
         "linalg_spectra", "linalg_factorizations", "linalg_solvers", "linalg_determinants",

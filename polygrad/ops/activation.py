@@ -61,11 +61,13 @@ def _relu(F: Any) -> Callable[[Any], Any]:
     return lambda x: maximum(x, zero)
 
 
-def _positive(F: Any, x: Any) -> Any:
+def positive_part(F: Any, x: Any) -> Any:
+    """max(x, 0)."""
     return F.relu(x)
 
 
-def _negative(F: Any, x: Any) -> Any:
+def negative_part(F: Any, x: Any) -> Any:
+    """min(x, 0)."""
     return F.xp.minimum(x, F.zeros(()))
 
 
@@ -114,12 +116,12 @@ def _row(name: str, rule: Rule, summary: str, forward: Callable[..., Any]) -> Ca
 # ---- rows ---------------------------------------------------------------------------------------
 def _sigmoid(F: Any, x: Any) -> Any:
     """e^min(x, 0) / (1 + e^-|x|)."""
-    return F.xp.exp(_negative(F, x)) / (F.xp.exp(-F.xp.abs(x)) + 1)
+    return F.xp.exp(negative_part(F, x)) / (F.xp.exp(-F.xp.abs(x)) + 1)
 
 
 def _softplus(F: Any, x: Any) -> Any:
     """max(x, 0) + log(1 + e^-|x|)."""
-    return _positive(F, x) + F.xp.log1p(F.xp.exp(-F.xp.abs(x)))
+    return positive_part(F, x) + F.xp.log1p(F.xp.exp(-F.xp.abs(x)))
 
 
 def _silu_rule(g: Any, F: Any, x: Any) -> Any:
@@ -145,7 +147,7 @@ def _softsign(F: Any, x: Any) -> Any:
 
 def _hardswish(F: Any, x: Any) -> Any:
     x = F.bounded_below(x)
-    return x * F.xp.minimum(_positive(F, x / 6 + 0.5), F.ones(()))
+    return x * F.xp.minimum(positive_part(F, x / 6 + 0.5), F.ones(()))
 
 
 # fmt: off
@@ -236,7 +238,7 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
 # ---- with parameters ----------------------------------------------------------------------------
 def _elu(F: Any, x: Any, alpha: float, scale: float, rate: float) -> Any:
     """With s the scale, s (max(x, 0) + alpha (e^min(rate x, 0) - 1))."""
-    out = _positive(F, x) + F.xp.expm1(_negative(F, x) * rate) * alpha
+    out = positive_part(F, x) + F.xp.expm1(negative_part(F, x) * rate) * alpha
     return out if scale == 1 else out * scale
 
 
@@ -251,7 +253,7 @@ _elu_primitive = Primitive(
 )
 _leaky_relu = Primitive(
     "leaky_relu", ("x",), {"x": lambda g, F, x, slope: _pick(F, x > 0, g, slope)},
-    forward=lambda F, x, slope: _positive(F, x) + _negative(F, x) * slope,
+    forward=lambda F, x, slope: positive_part(F, x) + negative_part(F, x) * slope,
     floating=True, keywords={"slope": 0.01},
 )
 prelu_primitive = Primitive(
@@ -260,7 +262,7 @@ prelu_primitive = Primitive(
         "x": lambda g, F, x, weight: _pick(F, x > 0, g, weight),
         "weight": lambda g, F, x: g * F.minimum(x, 0),
     },
-    forward=lambda F, x, weight: _positive(F, x) + weight * _negative(F, x), floating=True,
+    forward=lambda F, x, weight: positive_part(F, x) + weight * negative_part(F, x), floating=True,
 )
 _hardtanh = Primitive(
     "hardtanh", ("x",),
@@ -275,27 +277,15 @@ _threshold = Primitive(
     forward=lambda F, x, threshold, value: F.xp.where(x > threshold, x, F.full((), value)),
     floating=True, keywords={"threshold": 0.0, "value": 0.0},
 )
-_softshrink = Primitive(
-    "softshrink", ("x",),
-    {"x": lambda g, F, x, lambd: F.keep(g, F.abs(x) > lambd)},
-    forward=lambda F, x, lambd: _positive(F, x - lambd) + _negative(F, x + lambd),
-    floating=True, keywords={"lambd": 0.5},
-)
-_hardshrink = Primitive(
-    "hardshrink", ("x",),
-    {"x": lambda g, F, x, lambd: F.keep(g, F.abs(x) > lambd)},
-    forward=lambda F, x, lambd: F.xp.where(F.xp.abs(x) <= lambd, F.zeros(()), x),
-    floating=True, keywords={"lambd": 0.5},
-)
 # fmt: on
 
 
-def _on_lines(s: Any) -> Any:
+def line_samples(s: Any) -> Any:
     """Arguments of functions of one input."""
     return [((s.real(2, 3),), {}), ((s.real(),), {}), ((s.real(0, 2),), {})]
 
 
-@_table.public(samples=lambda s: [*_on_lines(s), ((s.real(3),), {"alpha": 1.7})])
+@_table.public(samples=lambda s: [*line_samples(s), ((s.real(3),), {"alpha": 1.7})])
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x for x > 0, alpha (e^x - 1) for others.
 
@@ -306,7 +296,7 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _written(input, _elu_primitive.call(input, alpha=alpha), inplace)
 
 
-@_table.public(samples=lambda s: [*_on_lines(s), ((s.real(3),), {"alpha": 1.7})])
+@_table.public(samples=lambda s: [*line_samples(s), ((s.real(3),), {"alpha": 1.7})])
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x for x > 0, alpha (e^(x / alpha) - 1) for others.
 
@@ -325,7 +315,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _written(input, out, inplace)
 
 
-@_table.public(samples=_on_lines)
+@_table.public(samples=line_samples)
 def selu(input: Any, inplace: bool = False) -> Tensor:
     """1.0507 x for x > 0, 1.0507 * 1.6733 (e^x - 1) for others.
 
@@ -340,7 +330,7 @@ def selu(input: Any, inplace: bool = False) -> Tensor:
     return _written(input, _elu_primitive.call(input, alpha=alpha, scale=scale), inplace)
 
 
-@_table.public(samples=lambda s: [*_on_lines(s), ((s.real(3),), {"negative_slope": 0.3})])
+@_table.public(samples=lambda s: [*line_samples(s), ((s.real(3),), {"negative_slope": 0.3})])
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x for x > 0, negative_slope x for others.
 
@@ -377,7 +367,9 @@ def prelu(input: Any, weight: Any) -> Tensor:
     return prelu_primitive.call(x, reshape(w, shape))  # type: ignore[no-any-return]
 
 
-@_table.public(samples=lambda s: [*_on_lines(s), ((s.real(4),), {"min_val": -0.5, "max_val": 2.0})])
+@_table.public(samples=lambda s: [
+    *line_samples(s), ((s.real(4),), {"min_val": -0.5, "max_val": 2.0}),
+])  # fmt: skip
 def hardtanh(
     input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
@@ -401,7 +393,7 @@ def hardtanh(
     return _written(input, out, inplace)
 
 
-@_table.public(samples=_on_lines)
+@_table.public(samples=line_samples)
 def relu6(input: Any, inplace: bool = False) -> Tensor:
     """min(max(x, 0), 6).
 
@@ -412,7 +404,7 @@ def relu6(input: Any, inplace: bool = False) -> Tensor:
     return _written(input, _hardtanh.call(input, low=0.0, high=6.0), inplace)
 
 
-@_table.public(samples=_on_lines)
+@_table.public(samples=line_samples)
 def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
     """min(max(x + 3, 0), 6) / 6.
 
@@ -436,38 +428,7 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
     return _written(input, out, inplace)
 
 
-@_table.public(samples=lambda s: [*_on_lines(s), ((s.real(4),), {"lambd": 1.0})])
-def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
-    """x moved towards 0 by lambd, 0 where |x| is less.
-
-    >>> import polygrad as pg
-    >>> pg.nn.functional.softshrink(pg.tensor([0.25, 2.0]))
-    tensor([0. , 1.5], dtype=float32)
-
-    Raises
-    ------
-    InvalidArgumentError
-        `lambd` is negative.
-    """
-    if lambd < 0:
-        raise InvalidArgumentError(
-            f"lambd={lambd} is negative", "softshrink, argument lambd", "pass a number >= 0"
-        )
-    return _softshrink.call(input, lambd=float(lambd))  # type: ignore[no-any-return]
-
-
-@_table.public(samples=lambda s: [*_on_lines(s), ((s.real(4),), {"lambd": 1.0})])
-def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
-    """x where |x| > lambd, 0 elsewhere.
-
-    >>> import polygrad as pg
-    >>> pg.nn.functional.hardshrink(pg.tensor([0.25, 2.0]))
-    tensor([0., 2.], dtype=float32)
-    """
-    return _hardshrink.call(input, lambd=float(lambd))  # type: ignore[no-any-return]
-
-
-@_table.public(samples=lambda s: [*_on_lines(s), ((s.real(4),), {"beta": 2.5})])
+@_table.public(samples=lambda s: [*line_samples(s), ((s.real(4),), {"beta": 2.5})])
 def softplus(input: Any, beta: float = 1.0, threshold: float | None = None) -> Tensor:
     """log(1 + e^(beta x)) / beta, exact for every x.
 
