@@ -133,7 +133,7 @@ def _require_grad(xp: ModuleType) -> None:
         def made(*args: Any, **kwargs: Any) -> Any:
             t = function(*args, **kwargs)
             if t.kernels.inexact and not t.requires_grad and _called_by_a_test():
-                t = (t * 1).requires_grad_() * 1  # not a leaf: tests write to their arrays
+                t = t.detach().requires_grad_().clone()  # no leaf: tests write to their arrays
             return t
 
         return made
