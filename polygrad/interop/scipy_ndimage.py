@@ -29,6 +29,7 @@ import polygrad as pg
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.interop.external import external
 from polygrad.ops._axes import as_tensor
+from polygrad.registry import default_integer
 
 __all__ = ["map_coordinates", "spline_filter"]
 
@@ -104,7 +105,7 @@ def _stencil(p: Any, n: int, order: int, mode: str) -> tuple[Any, Any, Any]:
     inside = pg.asarray((p >= 0) & (p <= n - 1), dtype=p.dtype)[..., None]
     p = pg.clip(p, 0, n - 1) if mode == "nearest" else p
     below = pg.floor(p + (0.0 if order % 2 else 0.5))
-    first = pg.astype(below, pg.int64) - order // 2
+    first = pg.astype(below, default_integer(p.device)) - order // 2
     elements = _fold(first[..., None] + pg.arange(order + 1, device=p.device), n, mode)
     w, slope = (
         pg.stack([_polynomial(p - below, make(row)) for row in _WEIGHTS[order]], axis=-1)
