@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib.util
 import os
 import re
 import sys
@@ -175,6 +176,9 @@ def main() -> int:
         settings = Path(folder) / "pytest.ini"
         settings.write_text("[pytest]\n", encoding="utf-8")
         options += ["-c", str(settings), "--rootdir", folder]
+        # A virtual environment may lie in a checkout, whose conftest would come along.
+        (scipy,) = importlib.util.find_spec("scipy").submodule_search_locations
+        options += ["--confcutdir", scipy]
         status = pytest.main(["--pyargs", *given.packages, *options, *more], plugins=[plugin])
         os.chdir(here)
     print(plugin.report())
