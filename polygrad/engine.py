@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heappushpop
 from typing import Any
 
 from polygrad.backend import Kernels
@@ -136,10 +136,16 @@ class Sweep:
         special = self.create_graph or recorder.get() is not None
         retain = self.retain
         pop, get = cot.pop, cot.get
-        n = None
+        n = newest = None  # newest: kept off the heap while the heap is empty, as in a chain
         try:
-            while heap:
-                n = heappop(heap)[1]
+            while True:
+                if newest is not None:
+                    n = heappushpop(heap, (-newest.seq, newest))[1] if heap else newest
+                    newest = None
+                elif heap:
+                    n = heappop(heap)[1]
+                else:
+                    break
                 F = n.kernels
                 saved = n.saved
                 if special or n.extra is not None or type(saved) is not tuple or n in keep:
@@ -168,10 +174,12 @@ class Sweep:
                         cot[e] = before + r
                         continue
                     cot[e] = r
-                    if type(e) is Node:
-                        heappush(heap, (-e.seq, e))
-                    else:
+                    if type(e) is not Node:
                         self.push(e)
+                    elif newest is None and not heap:
+                        newest = e
+                    else:
+                        heappush(heap, (-e.seq, e))
                 if not retain:
                     n.saved = None
         except Exception as error:
