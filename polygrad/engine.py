@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from heapq import heappop, heappush, heappushpop
+from heapq import heappop, heappush
 from typing import Any
 
 from polygrad.backend import Kernels
@@ -136,16 +136,10 @@ class Sweep:
         special = self.create_graph or recorder.get() is not None
         retain = self.retain
         pop, get = cot.pop, cot.get
-        n = newest = None  # newest: kept off the heap while the heap is empty, as in a chain
+        n = None
         try:
-            while True:
-                if newest is not None:
-                    n = heappushpop(heap, (-newest.seq, newest))[1] if heap else newest
-                    newest = None
-                elif heap:
-                    n = heappop(heap)[1]
-                else:
-                    break
+            while heap:
+                n = heappop(heap)[1]
                 F = n.kernels
                 saved = n.saved
                 if special or n.extra is not None or type(saved) is not tuple or n in keep:
@@ -174,12 +168,10 @@ class Sweep:
                         cot[e] = before + r
                         continue
                     cot[e] = r
-                    if type(e) is not Node:
-                        self.push(e)
-                    elif newest is None and not heap:
-                        newest = e
-                    else:
+                    if type(e) is Node:
                         heappush(heap, (-e.seq, e))
+                    else:
+                        self.push(e)
                 if not retain:
                     n.saved = None
         except Exception as error:
