@@ -21,6 +21,7 @@ from citizens.calls import Call, between, complex_normal, fixed, normal
 from citizens.harness import Results, faults
 from citizens.players import Polygrad
 from citizens.verdict import judge, worse
+from tests.devices import optional
 
 ROOT = Path(__file__).resolve().parents[1]
 SILENT = {"SILENT-CUT", "WRONG", "WRONG-VALUE", "NaN"}
@@ -53,8 +54,8 @@ def statuses(library, tmp_path, *options):
 def table(request, tmp_path_factory):
     """(library, the status of each of its calls)."""
     library, options = request.param
-    pytest.importorskip("array_api_compat")
-    pytest.importorskip(library)
+    optional("array_api_compat")
+    optional(library)
     return library, statuses(library, tmp_path_factory.mktemp(library), *options)
 
 
@@ -94,7 +95,7 @@ def test_the_readme_says_what_is_kept():
 
 @pytest.mark.parametrize("options", [(), ("--grad",)])
 def test_some_of_scipys_own_tests(options):
-    pytest.importorskip("scipy.constants.tests")  # not every distribution brings the tests
+    optional("scipy.constants.tests")  # not every distribution brings the tests
     status, output = python("citizens.suite", "scipy.constants", "scipy.linalg", *options)
     assert not status, output
     assert "100.00 %" in output.splitlines()[-1]

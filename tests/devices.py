@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from polygrad.errors import PolygradError
 from polygrad.registry import find_device
 
@@ -23,3 +25,10 @@ def present(name):
     except PolygradError:
         return False
     return True
+
+
+def optional(module):
+    """A module of a library that only CI is sure to have; without it the test is skipped."""
+    return pytest.importorskip(
+        module, reason=f"{module} is not installed here (2026-11-30: optional outside CI)"
+    )

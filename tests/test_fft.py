@@ -17,6 +17,7 @@ from polygrad.errors import (
     ShapeError,
 )
 from polygrad.testing import assert_close
+from tests.devices import optional
 
 NAMES = {
     "fft", "ifft", "fftn", "ifftn", "rfft", "irfft", "rfftn", "irfftn", "hfft", "ihfft", "fftfreq",
@@ -156,7 +157,7 @@ def place(request):
 @pytest.mark.parametrize("kind", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", ["dct", "idct", "dst", "idst"])
 def test_trigonometric_transforms_agree_with_scipy(name, kind, place):
-    transform = getattr(pytest.importorskip("scipy.fft"), name)
+    transform = getattr(optional("scipy.fft"), name)
     for n, axis, norm, flag in itertools.product(
         (None, 2, 7), (0, -1), (None, "ortho", "forward"), (None, True, False)
     ):
@@ -174,7 +175,7 @@ def test_trigonometric_transforms_agree_with_scipy(name, kind, place):
 
 @pytest.mark.parametrize("name", ["dctn", "idctn", "dstn", "idstn"])
 def test_trigonometric_transforms_along_several_axes_agree_with_scipy(name, place):
-    transform, a = getattr(pytest.importorskip("scipy.fft"), name), signal(3, 4, 5)
+    transform, a = getattr(optional("scipy.fft"), name), signal(3, 4, 5)
     for kind, norm, (s, axes) in itertools.product(
         (1, 2, 3, 4), (None, "ortho"),
         ((None, None), ((6, 2), None), (None, (0, 2)), ((3, -1), (2, 1)), (4, 1)),

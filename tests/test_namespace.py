@@ -18,6 +18,7 @@ import polygrad as pg
 from polygrad.errors import InvalidArgumentError
 from polygrad.namespace import HIDDEN
 from polygrad.registry import default_integer, find_device
+from tests.devices import optional
 
 # array_api_strict has the functions of the standard's 2025.12 revision, with its very signatures.
 EXTENSIONS = ("", "linalg", "fft")
@@ -254,7 +255,7 @@ def test_info_of_dtypes_is_what_the_device_has(device):
     [("cpu", "numpy"), ("strict:cpu", "array_api_strict"), ("sycl:cpu:0", "dpnp")],
 )
 def test_capabilities_agree_with_what_the_library_says(device, library):
-    library = pytest.importorskip(library)
+    library = optional(library)
     have = pg.namespace(device).__array_namespace_info__().capabilities()
     assert have == library.__array_namespace_info__().capabilities()
 

@@ -26,6 +26,7 @@ from polygrad.errors import (
 )
 from polygrad.testing.compare import host
 from tests.data import datasets
+from tests.devices import optional
 
 multiprocessing.set_forkserver_preload(["pytest", "polygrad.data.service", "tests.data.datasets"])
 
@@ -109,7 +110,7 @@ def test_whole_batches_at_once_and_subsets():
 
 
 def test_leaves_and_bfloat16_pass():
-    ml_dtypes = pytest.importorskip("ml_dtypes")
+    ml_dtypes = optional("ml_dtypes")
     leaf = pg.tensor(np.ones(4, ml_dtypes.bfloat16), requires_grad=True)
     same(*(list(loader([leaf], None, n)) for n in (0, 1)))
 
@@ -344,7 +345,7 @@ def test_batches_go_to_a_device(device, n):
 
 
 def test_a_dtype_that_the_device_lacks():
-    pytest.importorskip("array_api_strict")
+    optional("array_api_strict")
     items = [np.zeros(4000)] * 2
     with pytest.raises(DtypeError, match="no float64"):
         list(loader(items, 1, 1, device="strict:no_float64"))

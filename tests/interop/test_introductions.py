@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.devices import optional
+
 
 def python(text, **environment):
     """Run a program in a new Python, warnings being errors; what it printed."""
@@ -22,7 +24,7 @@ def python(text, **environment):
 
 # ---- SciPy --------------------------------------------------------------------------------------
 def test_scipy_keeps_tensors_once_it_is_enabled():
-    pytest.importorskip("scipy")
+    optional("scipy")
     assert python("""
 import polygrad as pg
 pg.enable_scipy()
@@ -36,7 +38,7 @@ print(type(y).__name__, y.requires_grad)
 
 
 def test_a_variable_that_is_set_stays_as_it_is():
-    pytest.importorskip("scipy")
+    optional("scipy")
     assert python("""
 import os, polygrad as pg
 from scipy import stats
@@ -46,7 +48,7 @@ print(os.environ["SCIPY_ARRAY_API"])
 
 
 def test_too_late_is_an_error_that_says_what_to_do():
-    pytest.importorskip("scipy")
+    optional("scipy")
     assert python("""
 import polygrad as pg
 from scipy import stats
@@ -60,7 +62,7 @@ except ImportError as error:
 @pytest.mark.parametrize("first", ["polygrad", "scipy.fft"])
 def test_the_transforms_of_scipy_fft_stay_on_the_tape(first):
     """Types, norms and positional arguments go through; the rest: tests/test_fft.py."""
-    pytest.importorskip("scipy")
+    optional("scipy")
     variable = {"SCIPY_ARRAY_API": "1"} if first == "scipy.fft" else {}
     assert python(f"""
 import {first}
@@ -88,7 +90,7 @@ print("done")
 
 
 def test_without_the_switch_a_tensor_that_requires_grad_is_refused():
-    pytest.importorskip("scipy")
+    optional("scipy")
     assert python("""
 import polygrad as pg
 from scipy import stats
@@ -132,7 +134,7 @@ print("done")
 
 @pytest.mark.parametrize("first", ["polygrad", "einops"])
 def test_einops_takes_tensors_whichever_was_imported_first(first):
-    pytest.importorskip("einops")
+    optional("einops")
     assert python(EINOPS.format(first=first)) == "done"
 
 

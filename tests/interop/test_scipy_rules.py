@@ -12,9 +12,10 @@ from polygrad.interop import scipy_ndimage, scipy_signal
 from polygrad.interop.scipy_ndimage import map_coordinates, spline_filter
 from polygrad.interop.scipy_signal import lfilter
 from polygrad.testing import assert_close
+from tests.devices import optional
 
-signal = pytest.importorskip("scipy.signal")
-ndimage = pytest.importorskip("scipy.ndimage")
+signal = optional("scipy.signal")
+ndimage = optional("scipy.ndimage")
 
 
 def leaf(*shape, seed, kind="f"):

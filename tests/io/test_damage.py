@@ -10,6 +10,7 @@ import pytest
 
 import polygrad as pg
 from polygrad.errors import DtypeError, FileFormatError, PolygradError
+from tests.devices import optional
 
 W, B = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(3, dtype=np.int64)
 DATA = B.tobytes() + W.tobytes()
@@ -111,7 +112,7 @@ def test_only_regular_files(tmp_path):
 
 
 def test_eight_bit_floats_need_a_dtype(path):
-    ml_dtypes = pytest.importorskip("ml_dtypes")
+    ml_dtypes = optional("ml_dtypes")
     x = np.array([1.5, -2], ml_dtypes.float8_e4m3fn)
     path.write_bytes(
         file_of({"x": {"dtype": "F8_E4M3", "shape": [2], "data_offsets": [0, 2]}}, x.tobytes())

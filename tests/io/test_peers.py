@@ -11,9 +11,10 @@ import pytest
 import polygrad as pg
 from polygrad import nn
 from polygrad.errors import FileFormatError, PolygradError
+from tests.devices import optional
 from tests.io.test_damage import damaged
 
-numpy_files = pytest.importorskip("safetensors.numpy")
+numpy_files = optional("safetensors.numpy")
 
 
 @pytest.fixture
@@ -145,7 +146,7 @@ def test_an_index_that_is_wrong(sharded, index, match):
 
 # ---- PyTorch's state_dict as arrays -------------------------------------------------------------
 def test_the_state_of_a_pytorch_model(path):
-    torch = pytest.importorskip("torch")
+    torch = optional("torch")
     theirs = torch.nn.Sequential(
         torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(),
         torch.nn.GroupNorm(2, 4), torch.nn.Flatten(), torch.nn.Linear(36, 5),

@@ -23,6 +23,7 @@ from polygrad.errors import (
 )
 from polygrad.registry import find_backend, find_device
 from polygrad.testing.compare import host
+from tests.devices import optional
 
 Point = collections.namedtuple("Point", "x y")  # noqa: PYI024  the untyped kind
 
@@ -86,7 +87,7 @@ def test_anything_may_be_outermost(path, value):
 @pytest.mark.parametrize("dtype", [*dtypes.ALL, "bfloat16"], ids=str)
 def test_every_dtype_bit_for_bit(path, dtype, mmap):
     if dtype == "bfloat16":
-        pytest.importorskip("ml_dtypes")
+        optional("ml_dtypes")
     dtype = dtypes.canonical(dtype)
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 2 if dtype == dtypes.bool else 256, 24 * dtype.itemsize, np.uint8)
@@ -168,7 +169,7 @@ def test_a_floating_dtype_for_all(path):
     assert [made[k].dtype for k in "fic"] == [pg.float32, pg.int64, pg.complex64]
     with pytest.raises(DtypeError, match="no real floating"):
         pg.load(path, dtype=pg.int8)
-    pytest.importorskip("array_api_strict")
+    optional("array_api_strict")
     with pytest.raises(DtypeError, match=r"no float64.*tensor 'f'"):
         pg.load(path, device="strict:no_float64")
 
