@@ -102,6 +102,12 @@ def broadcasts(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     return all(n == m or 1 in (n, m) for n, m in zip(reversed(a), reversed(b), strict=False))
 
 
+def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether `shape` broadcasts to `target`, which does not grow."""
+    lead = len(target) - len(shape)
+    return lead >= 0 and all(n in (1, m) for n, m in zip(shape, target[lead:], strict=True))
+
+
 def size_of(shape: tuple[int, ...]) -> int:
     """The number of elements of an array of `shape`."""
     size = 1

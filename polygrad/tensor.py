@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from polygrad.device import Device
     from polygrad.dtypes import Dtype
 
-__all__ = ["Tensor", "new_tensor", "raw"]
+__all__ = ["Tensor", "new_tensor", "on_host", "raw"]
 
 
 class Tensor:
@@ -467,6 +467,11 @@ def raw(t: Tensor) -> Array:
     """The library's array of a Tensor; the one reader that knows of stale views."""
     array = t.array
     return t.alias.refresh(t) if array is None else array
+
+
+def on_host(t: Tensor) -> np.ndarray[Any, Any]:
+    """The values of a Tensor, tracked or not, as a NumPy array, which may share its memory."""
+    return np.asarray(t.kernels.backend.to_numpy(raw(t)))
 
 
 def refresh(t: Tensor) -> Array:

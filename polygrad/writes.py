@@ -20,7 +20,7 @@ from polygrad.errors import (
     PolygradError,
     ShapeError,
 )
-from polygrad.indexing import Key
+from polygrad.indexing import Key, broadcasts_to
 from polygrad.keys import read_key
 from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor, new_tensor, raw
@@ -234,7 +234,7 @@ def inplace(
             f"the result does not fit into a {t.dtype} tensor", where,
             f"write t = {p.name}(t, other), or convert t first",
         )  # fmt: skip
-    if isinstance(other, Tensor) and not _fits(other.shape, shape):
+    if isinstance(other, Tensor) and not broadcasts_to(other.shape, shape):
         raise ShapeError(
             f"shapes {shape} and {other.shape} broadcast to another shape than the target's", where,
             "an in-place operation cannot change a shape",
@@ -252,9 +252,3 @@ def inplace(
     value = p.call(t, other)
     assign(t, value if value.kernels is k else astype.call(value, dtype=k.dtype))
     return t
-
-
-def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Whether `shape` broadcasts to `target` without growing it."""
-    lead = len(target) - len(shape)
-    return lead >= 0 and all(n in (1, m) for n, m in zip(shape, target[lead:], strict=True))

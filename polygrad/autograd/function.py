@@ -14,12 +14,13 @@ from polygrad.calls import attach
 from polygrad.config import grad_mode, no_grad
 from polygrad.engine import wrap
 from polygrad.errors import GradientError, InvalidTypeError
+from polygrad.indexing import broadcasts_to
 from polygrad.tape import Edge, Node, Port
 from polygrad.tensor import Tensor, new_tensor, raw
 from polygrad.views import detach
 from polygrad.writes import rebind
 
-__all__ = ["Context", "Function", "reduces"]
+__all__ = ["Context", "Function"]
 
 
 class Context:
@@ -161,18 +162,12 @@ class _Application:
         for i, (r, shape) in enumerate(zip(results, node.shapes, strict=True)):
             if r is None or shape is None:
                 continue
-            if not isinstance(r, Tensor) or not reduces(r.shape, shape):
+            if not isinstance(r, Tensor) or not broadcasts_to(shape, r.shape):
                 raise GradientError(
                     f"the gradient of input {i} is {getattr(r, 'shape', type(r).__name__)}, "
                     f"the input has shape {shape}", where,
                     "a gradient is a Tensor of its input's shape",
                 )  # fmt: skip
-
-
-def reduces(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Whether a gradient of `shape` can be summed to `target`."""
-    lead = len(shape) - len(target)
-    return lead >= 0 and all(n in (1, m) for n, m in zip(target, shape[lead:], strict=True))
 
 
 class Function:

@@ -18,7 +18,6 @@ from typing import Any, overload
 import numpy as np
 
 from polygrad import tree
-from polygrad.autograd.function import reduces
 from polygrad.calls import attach
 from polygrad.config import grad_mode
 from polygrad.errors import (
@@ -28,6 +27,7 @@ from polygrad.errors import (
     InvalidTypeError,
     PrimitiveError,
 )
+from polygrad.indexing import broadcasts_to
 from polygrad.ops._axes import as_tensor
 from polygrad.primitive import revive_input, revive_output
 from polygrad.registry import backend_of, kernels_for
@@ -60,11 +60,11 @@ class External:
                 f"external, function {self.name}", "wrap it: def f(x, y): return compiled(x, y)",
             ) from None  # fmt: skip
         self.parameters = tuple(self.signature.parameters)
-        self.vjp = vjp
+        self.vjp = dict(vjp) if isinstance(vjp, Mapping) else vjp
         self._check()
 
     def _check(self) -> None:
-        rules = dict(self.vjp) if isinstance(self.vjp, Mapping) else {}
+        rules = self.vjp if isinstance(self.vjp, dict) else {}
         for wrt in rules:
             if wrt not in self.parameters:
                 raise PrimitiveError(
@@ -72,8 +72,12 @@ class External:
                     f"parameters: {', '.join(self.parameters)}",
                 )  # fmt: skip
         legal = ("g", "out", *self.parameters)
-        for rule in rules.values() if rules else filter(callable, [self.vjp]):
-            unknown = set(_asked(rule)) - set(legal)
+        # What each rule asks for; under None, what the only one does. Looked up once: it is slow.
+        self.asked: dict[str | None, list[str]] = {wrt: _asked(rule) for wrt, rule in rules.items()}
+        if callable(self.vjp):
+            self.asked[None] = _asked(self.vjp)
+        for asked in self.asked.values():
+            unknown = set(asked) - set(legal)
             if unknown:
                 raise PrimitiveError(
                     f"a rule asks for unknown {sorted(unknown)}", f"external {self.name}",
@@ -186,12 +190,8 @@ class External:
 
     def _needed(self, tracked: Sequence[bool]) -> set[str]:
         """What the rules of the tracked parameters ask for."""
-        rules = self.vjp
-        if isinstance(rules, Mapping):
-            chosen = [rules.get(n) for n, t in zip(self.parameters, tracked, strict=True) if t]
-        else:
-            chosen = [rules]
-        return {n for rule in chosen if rule for n in _asked(rule)}
+        wrt = [None, *(n for n, t in zip(self.parameters, tracked, strict=True) if t)]
+        return {n for w in wrt for n in self.asked.get(w, ())}
 
     def revive(self, node: Node, saved: Any) -> Any:
         """Saved arrays as Tensors, on their edges: this backward is recorded."""
@@ -239,12 +239,12 @@ class External:
 
     def _results(self, known: dict[str, Any], wanted: Sequence[bool]) -> list[Any]:
         """What the rules return, a value for each parameter."""
-        if self.vjp is None or isinstance(self.vjp, Mapping):
+        if self.vjp is None or isinstance(self.vjp, dict):
             return [
-                self._rule(name)(**_chosen(self._rule(name), known)) if want else None
+                self._rule(name)(**{n: known[n] for n in self.asked[name]}) if want else None
                 for name, want in zip(self.parameters, wanted, strict=True)
             ]
-        made = self.vjp(**_chosen(self.vjp, known))
+        made = self.vjp(**{n: known[n] for n in self.asked[None]})
         results = list(made) if isinstance(made, (tuple, list)) else [made]
         if len(results) != len(self.parameters):
             raise GradientError(
@@ -255,7 +255,7 @@ class External:
         return results
 
     def _rule(self, name: str) -> Function:
-        rule = self.vjp.get(name) if isinstance(self.vjp, Mapping) else None
+        rule = self.vjp.get(name) if isinstance(self.vjp, dict) else None
         if rule is None:
             raise GradientError(
                 f"there is no rule for {name!r}", f"external function {self.name}",
@@ -270,7 +270,7 @@ class External:
         if isinstance(value, np.ndarray) and self.host:
             value = here.coerce(value)
         t = as_tensor(value, where)
-        if not reduces(t.shape, shape or ()):
+        if not broadcasts_to(shape or (), t.shape):
             raise GradientError(
                 f"a gradient of shape {t.shape} for an argument of shape {shape}", where,
                 "a gradient has the shape of its argument",
@@ -295,11 +295,6 @@ def _asked(rule: Function) -> list[str]:
     """The names that a rule asks for: those of its parameters without a default value."""
     found = inspect.signature(rule).parameters.items()
     return [name for name, p in found if p.default is inspect.Parameter.empty]
-
-
-def _chosen(rule: Function, known: Mapping[str, Any]) -> dict[str, Any]:
-    """What a rule asks for, by name."""
-    return {n: known[n] for n in _asked(rule)}
 
 
 @overload

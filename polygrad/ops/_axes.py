@@ -1,4 +1,4 @@
-"""What many functions share: checks of axes and operands, shapes of reductions."""
+"""What many functions share: checks of axes and operands, shapes of reductions, `inplace=`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,23 @@ from polygrad.errors import InvalidArgumentError, InvalidTypeError, OutOfRangeEr
 from polygrad.registry import default_device, default_integer, kernels_for
 from polygrad.tensor import Tensor, new_tensor
 
-__all__ = ["as_tensor", "count", "kept", "normalize_axes", "normalize_axis", "unreduce", "widened"]
+__all__ = [
+    "as_int", "as_tensor", "count", "kept", "normalize_axes", "normalize_axis", "unreduce",
+    "widened", "written",
+]  # fmt: skip
+
+
+def as_int(n: Any, where: str) -> int:
+    """An int, from whatever is one.
+
+    Raises
+    ------
+    InvalidTypeError
+        It is no integer.
+    """
+    if not hasattr(n, "__index__"):
+        raise InvalidTypeError(f"{n!r} is no int", where, "pass an int")
+    return int(n.__index__())
 
 
 def normalize_axis(axis: Any, ndim: int, where: str, name: str = "axis") -> int:
@@ -126,3 +142,12 @@ def widened(forward: Callable[..., Any]) -> Callable[..., Any]:
         return here.cast(wide.coerce(forward(wide, wide.cast(x), **keywords)))
 
     return inner
+
+
+def written(input: Any, out: Tensor, inplace: bool) -> Tensor:
+    """`out`, or `input` after `out` was written to it."""
+    if not inplace:
+        return out
+    input[...] = out
+    found: Tensor = input
+    return found

@@ -24,7 +24,9 @@ from polygrad.errors import DtypeError, UnsupportedOperationError
 from polygrad.families import OPERATIONS, Chapter, Operation, Samples
 from polygrad.primitive import CONSTANT, Primitive, Rule, not_implemented
 
-__all__ = ["NO_ORDER", "Forward", "SpecialFunctions", "composed", "library", "spread"]
+__all__ = [
+    "NO_ORDER", "Forward", "SpecialFunctions", "composed", "library", "positive_samples", "spread",
+]  # fmt: skip
 
 NO_ORDER = "no closed form is known for the derivative with respect to an order"
 Domain = tuple[float, float] | list[Any]
@@ -202,6 +204,11 @@ def spread(*domains: Domain, points: Sequence[tuple[float, ...]] = ()) -> Sample
     return samples
 
 
+def positive_samples(s: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Positive arguments of functions of one number: an array, 0-d, empty."""
+    return [((s.interval(0.3, 4, *shape),), {}) for shape in ((2, 3), (), (0,))]
+
+
 # ---- rows ---------------------------------------------------------------------------------------
 class SpecialFunctions(Chapter):
     """The op table of a family of special functions, all of them elementwise."""
@@ -254,6 +261,10 @@ class SpecialFunctions(Chapter):
             f"special_{name}", tuple(rules), vjp, keywords=keywords, outputs=outputs,
             forward=_real_only(name, forward) if real else forward, floating=True, elementwise=True,
         )  # fmt: skip
+
+    def several(self, name: str, outputs: int, rule: Rule) -> Callable[..., Any]:
+        """The call of the library's function of one number that has several results."""
+        return self.primitive(name, {"x": rule}, forward=library(name), outputs=outputs).call
 
     def alias(self, name: str, key: str) -> None:
         """Enter an operation of another name or part of polygrad here too."""

@@ -17,11 +17,10 @@ import numpy as np
 
 from polygrad import dtypes
 from polygrad.calls import describe
-from polygrad.config import default_dtype
 from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.ops._axes import as_tensor, normalize_axes, normalize_axis
 from polygrad.ops._library import library
-from polygrad.ops.creation import to_place
+from polygrad.ops.creation import as_floating
 from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor
 
@@ -171,7 +170,7 @@ def signal(x: Any, where: str, *, real: bool = False) -> Tensor:
         raise DtypeError(
             f"{where} is for real signals", f"{where}{describe([x])}", "use fft, or pg.real(x)"
         )
-    return x if x.kernels.inexact else to_place(x, default_dtype())
+    return as_floating(x)
 
 
 def one(x: Tensor, n: Any, axis: int, where: str) -> tuple[Tensor, int]:

@@ -18,7 +18,7 @@ from typing import Any
 from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
-from polygrad.ops._axes import as_tensor, normalize_axis, widened
+from polygrad.ops._axes import as_tensor, normalize_axis, widened, written
 from polygrad.ops.manipulation import reshape
 from polygrad.primitive import Primitive, Rule
 from polygrad.tensor import Tensor
@@ -89,22 +89,13 @@ bounded_below = Primitive(
 )
 
 
-def _written(input: Any, out: Tensor, inplace: bool) -> Tensor:
-    """`out`, or `input` after `out` was written to it."""
-    if not inplace:
-        return out
-    input[...] = out
-    found: Tensor = input
-    return found
-
-
 def _row(name: str, rule: Rule, summary: str, forward: Callable[..., Any]) -> Callable[..., Tensor]:
     """An activation without parameters: its primitive, and the function users call."""
     call = Primitive(name, ("x",), {"x": rule}, forward=forward, floating=True).call
 
     def function(input: Any, inplace: bool = False) -> Tensor:
         out: Tensor = call(input)
-        return _written(input, out, inplace) if inplace else out
+        return written(input, out, inplace) if inplace else out
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _DOC.format(summary=summary, name=name)
@@ -293,7 +284,7 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> pg.nn.functional.elu(pg.tensor([1.0, 0.0]))
     tensor([1., 0.], dtype=float32)
     """
-    return _written(input, _elu_primitive.call(input, alpha=alpha), inplace)
+    return written(input, _elu_primitive.call(input, alpha=alpha), inplace)
 
 
 @_table.public(samples=lambda s: [*line_samples(s), ((s.real(3),), {"alpha": 1.7})])
@@ -312,7 +303,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     if not alpha:
         raise InvalidArgumentError("alpha is zero", "celu, argument alpha", "pass another number")
     out = _elu_primitive.call(input, alpha=alpha, rate=1 / alpha)
-    return _written(input, out, inplace)
+    return written(input, out, inplace)
 
 
 @_table.public(samples=line_samples)
@@ -327,7 +318,7 @@ def selu(input: Any, inplace: bool = False) -> Tensor:
     tensor([1.050701, 0.      ], dtype=float32)
     """
     alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
-    return _written(input, _elu_primitive.call(input, alpha=alpha, scale=scale), inplace)
+    return written(input, _elu_primitive.call(input, alpha=alpha, scale=scale), inplace)
 
 
 @_table.public(samples=lambda s: [*line_samples(s), ((s.real(3),), {"negative_slope": 0.3})])
@@ -338,7 +329,7 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
     >>> pg.nn.functional.leaky_relu(pg.tensor([1.0, -1.0]))
     tensor([ 1.  , -0.01], dtype=float32)
     """
-    return _written(input, _leaky_relu.call(input, slope=negative_slope), inplace)
+    return written(input, _leaky_relu.call(input, slope=negative_slope), inplace)
 
 
 @_table.public(samples=lambda s: [
@@ -390,7 +381,7 @@ def hardtanh(
             "pass min_val <= max_val",
         )  # fmt: skip
     out = _hardtanh.call(input, low=float(min_val), high=float(max_val))
-    return _written(input, out, inplace)
+    return written(input, out, inplace)
 
 
 @_table.public(samples=line_samples)
@@ -401,7 +392,7 @@ def relu6(input: Any, inplace: bool = False) -> Tensor:
     >>> pg.nn.functional.relu6(pg.tensor([-3.0, 7.0]))
     tensor([0., 6.], dtype=float32)
     """
-    return _written(input, _hardtanh.call(input, low=0.0, high=6.0), inplace)
+    return written(input, _hardtanh.call(input, low=0.0, high=6.0), inplace)
 
 
 @_table.public(samples=line_samples)
@@ -413,7 +404,7 @@ def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
     tensor([0. , 0.5], dtype=float32)
     """
     out = _hardtanh.call(as_tensor(input, "hardsigmoid, argument input") + 3, low=0.0, high=6.0) / 6
-    return _written(input, out, inplace)
+    return written(input, out, inplace)
 
 
 @_table.public(samples=lambda s: [((s.real(2, 3), 0.4, -7.0), {})])
@@ -425,7 +416,7 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
     tensor([-1.,  2.], dtype=float32)
     """
     out = _threshold.call(input, threshold=float(threshold), value=float(value))
-    return _written(input, out, inplace)
+    return written(input, out, inplace)
 
 
 @_table.public(samples=lambda s: [*line_samples(s), ((s.real(4),), {"beta": 2.5})])

@@ -17,6 +17,7 @@ from polygrad.errors import InvalidArgumentError, InvalidTypeError
 from polygrad.families import Chapter
 from polygrad.indexing import size_of
 from polygrad.ops._windows import Geometry, Shape
+from polygrad.ops.creation import as_floating
 from polygrad.ops.indexing import index_tensor, take, take_along_axis
 from polygrad.ops.linear_algebra import matmul
 from polygrad.ops.manipulation import broadcast_to, moveaxis, reshape
@@ -67,7 +68,7 @@ def _mean(x: Tensor, sizes: Shape) -> Tensor:
         kernel = tuple(n // m for n, m in zip(size, sizes, strict=True))
         geometry = Geometry(kernel, kernel, ((0, 0),) * axes, (1,) * axes)
         return mean_of_windows(x, geometry, (0,) * axes, include=True)
-    x = x if x.kernels.inexact else x * 1.0
+    x = as_floating(x)
     for axis, (n, m) in enumerate(zip(size, sizes, strict=True), start=x.ndim - axes):
         weights = np.zeros((n, m))
         for i, (start, end) in enumerate(_ends(n, m)):

@@ -22,7 +22,7 @@ from polygrad.ops.manipulation import reshape
 from polygrad.ops.searching import where
 from polygrad.ops.statistical import mean
 from polygrad.ops.statistical import sum as _sum
-from polygrad.tensor import Tensor, raw
+from polygrad.tensor import Tensor, on_host
 
 _table = Chapter("class_margin_loss", "nn.functional")
 
@@ -49,7 +49,7 @@ def _scores(input: Any, target: Any, where_: str) -> tuple[Tensor, Tensor, np.nd
             f"targets of dtype {t.dtype}", f"{where_}{describe([x, t])}",
             "pass class indices as integers: target.to(pg.int64)",
         )  # fmt: skip
-    return x, t, t.kernels.backend.to_numpy(raw(t))
+    return x, t, on_host(t)
 
 
 def _refuse(wrong: Any, x: Tensor, t: Tensor, where_: str, more: str = "") -> None:

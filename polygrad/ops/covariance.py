@@ -6,13 +6,12 @@ import math
 from typing import Any
 
 from polygrad.calls import describe
-from polygrad.config import default_dtype
 from polygrad.dtypes import INTEGER, real_of
 from polygrad.errors import DtypeError, ShapeError
 from polygrad.families import Chapter
 from polygrad.ops import statistical
 from polygrad.ops._axes import as_tensor, count, normalize_axes
-from polygrad.ops.creation import to_place
+from polygrad.ops.creation import as_floating, to_place
 from polygrad.ops.diagonals import diagonal
 from polygrad.ops.elementwise import clip, conj, imag, real, sqrt
 from polygrad.ops.filling import full
@@ -27,8 +26,7 @@ _NAN = math.nan
 
 
 def _floating(x: Any, where: str) -> Tensor:
-    t = as_tensor(x, where)
-    return t if t.kernels.inexact else to_place(t, default_dtype())
+    return as_floating(as_tensor(x, where))
 
 
 # ---- averages -----------------------------------------------------------------------------------

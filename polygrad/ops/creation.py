@@ -250,6 +250,11 @@ def to_place(t: Tensor, dtype: Any = None, device: Any = None) -> Tensor:
     return t
 
 
+def as_floating(x: Tensor) -> Tensor:
+    """`x`, or, of integers and booleans, their values in the default floating dtype."""
+    return x if x.kernels.inexact else to_place(x, default_dtype())
+
+
 def _transfer(t: Tensor, device: Device) -> Tensor:
     from polygrad.transfer import transfer  # noqa: PLC0415
 

@@ -19,7 +19,7 @@ from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, S
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor
 from polygrad.ops.comparison import not_equal
-from polygrad.ops.creation import to_place
+from polygrad.ops.creation import as_floating, to_place
 from polygrad.ops.elementwise import strong_multiply
 from polygrad.ops.indexing import take, take_along_axis
 from polygrad.ops.linear_algebra import linear
@@ -154,11 +154,6 @@ def _check_weight(weight: Any, x: Tensor, where_: str) -> Tensor | None:
             "pass one weight for each class",
         )  # fmt: skip
     return w
-
-
-def _floating(x: Tensor) -> Tensor:
-    """Integers in the default floating dtype."""
-    return x if x.kernels.inexact else x * 1.0
 
 
 def _log_softmax(x: Tensor) -> Tensor:
@@ -299,7 +294,7 @@ def cross_entropy(
             "cross_entropy, argument label_smoothing", "pass a number in [0, 1]",
         )  # fmt: skip
     x, t, single = _with_batch(input, target, "cross_entropy")
-    x, w = _floating(x), _check_weight(weight, x, "cross_entropy")
+    x, w = as_floating(x), _check_weight(weight, x, "cross_entropy")
     if t.kernels.kind == REAL:
         loss = _distributions(x, t, w, reduction, label_smoothing)
     else:
@@ -325,7 +320,7 @@ def nll_loss(
     """
     check_reduction(reduction, "nll_loss")
     x, t, single = _with_batch(input, target, "nll_loss")
-    x, w = _floating(x), _check_weight(weight, x, "nll_loss")
+    x, w = as_floating(x), _check_weight(weight, x, "nll_loss")
     _check_classes(x, t, ignore_index, "nll_loss")
     loss, used, _ = _picked(x, t, w, ignore_index)
     if reduction == "mean":

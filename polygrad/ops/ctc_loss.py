@@ -37,13 +37,13 @@ from polygrad.errors import (
 )
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor
-from polygrad.ops.creation import to_place
+from polygrad.ops.creation import as_floating, to_place
 from polygrad.ops.elementwise import maximum
 from polygrad.ops.indexing import index_tensor, take_along_axis
 from polygrad.ops.loss import check_reduction, reduced
 from polygrad.ops.manipulation import expand_dims, reshape
 from polygrad.primitive import Primitive
-from polygrad.tensor import Tensor, new_tensor, raw
+from polygrad.tensor import Tensor, new_tensor, on_host
 
 _table = Chapter("ctc_loss", "nn.functional")
 
@@ -169,7 +169,7 @@ def _integers(values: Any, name: str) -> Host:
         t = as_tensor(values, where_)
         if t.kernels.kind != INTEGER:
             raise DtypeError(f"{name} of dtype {t.dtype}", where_, "pass integers")
-        host = t.kernels.backend.to_numpy(raw(t))
+        host = on_host(t)
     if host.dtype.kind not in "iu":
         raise InvalidTypeError(f"{values!r} are no integers", where_, "pass integers")
     return host
@@ -300,7 +300,7 @@ def ctc_loss(
             "its axes are (steps, batch, labels), or (steps, labels)",
         )  # fmt: skip
     single = x.ndim == 2
-    x = x if x.kernels.inexact else x * 1.0
+    x = as_floating(x)
     x = expand_dims(x, axis=1) if single else x
     steps, batch, classes = x.shape
     if not 0 <= blank < classes:

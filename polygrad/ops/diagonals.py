@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from polygrad.calls import describe
-from polygrad.errors import InvalidArgumentError, InvalidTypeError, ShapeError
+from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.ops import _matrices
-from polygrad.ops._axes import as_tensor, normalize_axis
+from polygrad.ops._axes import as_int, as_tensor, normalize_axis
 from polygrad.ops.filling import zeros
 from polygrad.ops.manipulation import moveaxis, reshape
 from polygrad.ops.padding import pad
@@ -17,13 +17,6 @@ from polygrad.ops.statistical import sum as sum_function
 from polygrad.tensor import Tensor
 
 _table = Chapter("diagonals")
-
-
-def _integer(n: Any, where: str) -> int:
-    """An int, or an error."""
-    if not hasattr(n, "__index__"):
-        raise InvalidTypeError(f"{n!r} is no int", where, "pass an int")
-    return int(n.__index__())
 
 
 def _planes(x: Any, axis1: int, axis2: int, name: str) -> Tensor:
@@ -97,7 +90,7 @@ def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     >>> pg.diagonal(pg.asarray([[1, 2], [3, 4]]), 1)
     tensor([2], dtype=int64)
     """
-    offset = _integer(offset, "diagonal, argument offset")
+    offset = as_int(offset, "diagonal, argument offset")
     return _read(_planes(x, axis1, axis2, "diagonal"), offset)
 
 
@@ -123,7 +116,7 @@ def trace(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any
     >>> pg.trace(pg.asarray([[1.0, 2.0], [3.0, 4.0]]))
     tensor(5., dtype=float32)
     """
-    offset = _integer(offset, "trace, argument offset")
+    offset = as_int(offset, "trace, argument offset")
     return sum_function(_read(_planes(x, axis1, axis2, "trace"), offset), axis=-1, dtype=dtype)
 
 
@@ -160,7 +153,7 @@ def diag(x: Any, /, k: int = 0) -> Tensor:
             [1, 0, 0],
             [0, 2, 0]], dtype=int64)
     """
-    x, k = as_tensor(x, "diag, argument x"), _integer(k, "diag, argument k")
+    x, k = as_tensor(x, "diag, argument x"), as_int(k, "diag, argument k")
     if not x.ndim:
         raise ShapeError("a 0-d tensor", "diag, argument x", "pass a vector or matrices")
     return _write(x, k) if x.ndim == 1 else _read(x, k)
@@ -199,7 +192,7 @@ def diag_embed(x: Any, /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> 
     (3, 2, 2)
     """
     x = as_tensor(x, "diag_embed, argument x")
-    offset = _integer(offset, "diag_embed, argument offset")
+    offset = as_int(offset, "diag_embed, argument offset")
     if not x.ndim:
         raise ShapeError(
             "a 0-d tensor fills no diagonal", f"diag_embed{describe([x])}", "reshape it"

@@ -14,7 +14,7 @@ from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.indexing import size_of
-from polygrad.ops._axes import as_tensor
+from polygrad.ops._axes import as_tensor, written
 from polygrad.ops.elementwise import indicator
 from polygrad.primitive import CONSTANT, Primitive
 from polygrad.tensor import Tensor, new_tensor
@@ -59,14 +59,6 @@ def _dropped(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
     return dropout_primitive.call(x, _mask(x, p, shape), scale=scale)  # type: ignore[no-any-return]
 
 
-def _written(input: Any, out: Tensor, inplace: bool) -> Tensor:
-    if not inplace:
-        return out
-    input[...] = out
-    found: Tensor = input
-    return found
-
-
 def _samples(s: Any) -> Any:
     return [
         ((s.real(2, 3),), {"training": False}), ((s.real(2, 3),), {"p": 0.0}),
@@ -108,7 +100,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
     x = _check(input, p, "dropout")
     if not training or p == 0:
         return x
-    return _written(input, _dropped(x, p, x.shape), inplace)
+    return written(input, _dropped(x, p, x.shape), inplace)
 
 
 def _channels(axes: int, input: Any, p: float, training: bool, inplace: bool) -> Tensor:
@@ -122,7 +114,7 @@ def _channels(axes: int, input: Any, p: float, training: bool, inplace: bool) ->
         )  # fmt: skip
     if not training or p == 0:
         return x
-    return _written(input, _dropped(x, p, (*x.shape[: x.ndim - axes], *(1,) * axes)), inplace)
+    return written(input, _dropped(x, p, (*x.shape[: x.ndim - axes], *(1,) * axes)), inplace)
 
 
 _CHANNELS = """Zeros in random channels, the rest divided by 1 - p; over {axes} spatial axes.
@@ -194,7 +186,7 @@ def alpha_dropout(
     x = _check(input, p, "alpha_dropout")
     if not training or p == 0:
         return x
-    return _written(input, _alpha(x, p, x.shape), inplace)
+    return written(input, _alpha(x, p, x.shape), inplace)
 
 
 @_table.public(samples=_samples)
@@ -211,4 +203,4 @@ def feature_alpha_dropout(
     if not training or p == 0:
         return x
     shape = (*x.shape[:2], *(1,) * (x.ndim - 2))
-    return _written(input, _alpha(x, p, shape), inplace)
+    return written(input, _alpha(x, p, shape), inplace)

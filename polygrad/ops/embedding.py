@@ -22,7 +22,7 @@ from polygrad.ops.searching import where
 from polygrad.ops.similarity import norm
 from polygrad.primitive import CONSTANT, Primitive
 from polygrad.registry import default_integer
-from polygrad.tensor import Tensor, new_tensor, raw
+from polygrad.tensor import Tensor, new_tensor, on_host, raw
 
 _table = Chapter("embedding", "nn.functional")
 
@@ -55,7 +55,7 @@ _scale_gradient = Primitive(
 def _renormalise(w: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows that are used, and too long, to the greatest norm allowed; in place."""
     with no_grad():
-        rows = w.kernels.backend.to_numpy(raw(indices))
+        rows = on_host(indices)
         used = index_tensor(np.unique(rows), w)
         chosen = take(w, used, axis=0)
         length = norm(chosen, norm_type, -1, keepdims=True)
@@ -122,7 +122,7 @@ def embedding(
         _renormalise(w, indices, max_norm, norm_type)
     out: Tensor = take_primitive.call(w, indices, axis=0)
     if scale_grad_by_freq:
-        host = w.kernels.backend.to_numpy(raw(indices))
+        host = on_host(indices)
         often = np.bincount(host.ravel(), minlength=rows)[host]
         factor = w.kernels.from_numpy(1 / often[..., None])
         out = _scale_gradient.call(out, new_tensor(factor, w.kernels))

@@ -21,14 +21,10 @@ from polygrad.ops.searching import searchsorted, where
 from polygrad.ops.utility import diff
 from polygrad.primitive import PRIMITIVES
 from polygrad.registry import default_integer
-from polygrad.tensor import Tensor, new_tensor, raw
+from polygrad.tensor import Tensor, new_tensor, on_host
 from polygrad.views import detach
 
 _table = Chapter("histogram")
-
-
-def _host(x: Tensor) -> np.ndarray[Any, Any]:
-    return np.asarray(x.kernels.backend.to_numpy(raw(x)))
 
 
 def _added(places: Tensor, weights: Tensor, length: int) -> Tensor:
@@ -81,7 +77,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
         raise InvalidArgumentError(
             f"a length of {minlength}", "bincount, argument minlength", "minlength >= 0"
         )
-    host = _host(x)
+    host = on_host(x)
     if host.size and host.min() < 0:
         raise InvalidArgumentError(
             f"{host.min()} is negative", where, "subtract the smallest number first"
@@ -108,7 +104,7 @@ def _edges(x: Tensor, bins: Any, range: Any, weights: Any, where: str) -> Tensor
             "complex numbers have no order", f"{where}{describe([x])}", f"{where} of pg.abs(x)"
         )
     if isinstance(bins, Tensor):
-        host = _host(bins)
+        host = on_host(bins)
     elif isinstance(bins, str) or np.ndim(bins) == 0:
         if weights is not None and isinstance(bins, str):
             raise InvalidArgumentError(
@@ -116,7 +112,7 @@ def _edges(x: Tensor, bins: Any, range: Any, weights: Any, where: str) -> Tensor
                 "say how many bins, or give their edges",
             )  # fmt: skip
         try:
-            host = np.histogram_bin_edges(_host(x), bins, range)
+            host = np.histogram_bin_edges(on_host(x), bins, range)
         except (ValueError, TypeError) as error:
             raise InvalidArgumentError(
                 f"no bins can be made: {error}",
@@ -280,7 +276,8 @@ def digitize(x: Any, /, bins: Any, right: bool = False) -> Tensor:
             f"edges of shape {bins.shape}", f"digitize{describe([x, bins])}",
             "give them along one axis",
         )  # fmt: skip
-    steps = np.diff(_host(bins).astype(np.float64) if bins.kernels.kind == BOOL else _host(bins))
+    edges = on_host(bins)
+    steps = np.diff(edges.astype(np.float64) if bins.kernels.kind == BOOL else edges)
     side = "left" if right else "right"
     if np.all(steps >= 0):
         return searchsorted(bins, x, side=side)

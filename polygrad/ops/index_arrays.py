@@ -14,7 +14,7 @@ from polygrad.indexing import shape_tuple, size_of, upload
 from polygrad.ops._axes import as_tensor
 from polygrad.ops.elementwise import floor_divide, remainder
 from polygrad.registry import find_backend, find_device
-from polygrad.tensor import Tensor, new_tensor, raw
+from polygrad.tensor import Tensor, new_tensor, on_host
 
 _table = Chapter("index arrays")
 Host = np.ndarray[Any, Any]
@@ -120,7 +120,7 @@ def unravel_index(indices: Any, shape: int | tuple[int, ...], /) -> tuple[Tensor
         raise DtypeError(
             f"indices must be integers, not {t.dtype}", where, "convert them: indices.to(pg.int64)"
         )
-    host, size = np.asarray(t.kernels.backend.to_numpy(raw(t))), size_of(lengths)
+    host, size = on_host(t), size_of(lengths)
     if host.size and not (host.min() >= 0 and host.max() < size):
         raise OutOfRangeError(
             f"indices from {host.min()} to {host.max()} into {size} elements", where,

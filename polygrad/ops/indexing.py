@@ -15,7 +15,7 @@ from polygrad.calls import describe
 from polygrad.dtypes import INTEGER
 from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from polygrad.families import Chapter
-from polygrad.indexing import upload
+from polygrad.indexing import broadcasts_to, upload
 from polygrad.ops._axes import as_tensor, normalize_axis
 from polygrad.ops.manipulation import broadcast_shapes, broadcast_to
 from polygrad.primitive import CONSTANT, Primitive
@@ -302,16 +302,10 @@ def index_room(
         return places, None, axis
     values = as_tensor(values, f"{where}, argument values")
     room = (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :])
-    if not _fits(values.shape, room):
+    if not broadcasts_to(values.shape, room):
         raise ShapeError(
             f"values of shape {values.shape} do not broadcast to {room}",
             f"{where}{describe([x, places, values])}",
             "values go where take(x, indices, axis=axis) would read",
         )  # fmt: skip
     return places, values, axis
-
-
-def _fits(shape: Shape, room: Shape) -> bool:
-    """Whether `shape` broadcasts to `room` without growing it."""
-    lead = len(room) - len(shape)
-    return lead >= 0 and all(n in (1, m) for n, m in zip(shape, room[lead:], strict=True))

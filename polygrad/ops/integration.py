@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from polygrad.calls import describe
-from polygrad.config import default_dtype
 from polygrad.errors import ShapeError
 from polygrad.families import Chapter
 from polygrad.indexing import broadcasts
 from polygrad.ops._axes import as_tensor, normalize_axis
-from polygrad.ops.creation import to_place
+from polygrad.ops.creation import as_floating
 from polygrad.ops.filling import full
 from polygrad.ops.manipulation import reshape
 from polygrad.ops.rearrangement import concat
@@ -24,8 +23,7 @@ _table = Chapter("integration")
 
 def _areas(y: Any, x: Any, dx: Any, axis: Any, name: str) -> tuple[Tensor, int]:
     """The trapezoids between neighbours along an axis, and the axis counted from the front."""
-    y = as_tensor(y, f"{name}, argument y")
-    y = y if y.kernels.inexact else to_place(y, default_dtype())
+    y = as_floating(as_tensor(y, f"{name}, argument y"))
     axis = normalize_axis(axis, y.ndim, name)
     lead = (slice(None),) * axis
     after, before = y[(*lead, slice(1, None))], y[(*lead, slice(None, -1))]

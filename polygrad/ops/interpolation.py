@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from polygrad.calls import describe
-from polygrad.config import default_dtype
 from polygrad.dtypes import COMPLEX
 from polygrad.errors import DtypeError, InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor
 from polygrad.ops.comparison import equal
-from polygrad.ops.creation import to_place
+from polygrad.ops.creation import as_floating
 from polygrad.ops.elementwise import clip, remainder
 from polygrad.ops.indexing import take
 from polygrad.ops.rearrangement import concat
@@ -91,7 +90,7 @@ def _table_of(x: Any, xp: Any, fp: Any) -> tuple[Tensor, Tensor, Tensor]:
         raise DtypeError(
             "complex places have no order", where, "pass real x and xp; fp may be complex"
         )
-    x, xp, fp = (t if t.kernels.inexact else to_place(t, default_dtype()) for t in (x, xp, fp))
+    x, xp, fp = (as_floating(t) for t in (x, xp, fp))
     return x, xp, fp
 
 

@@ -14,13 +14,12 @@ import numpy as np
 
 from polygrad import dtypes
 from polygrad.calls import describe
-from polygrad.config import default_dtype
 from polygrad.errors import InvalidArgumentError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor, normalize_axes, unreduce, widened
 from polygrad.ops._matrices import matrices
 from polygrad.ops.comparison import not_equal
-from polygrad.ops.creation import to_place
+from polygrad.ops.creation import as_floating
 from polygrad.ops.elementwise import abs as abs_function
 from polygrad.ops.elementwise import indicator
 from polygrad.ops.linalg_spectra import svdvals
@@ -120,10 +119,6 @@ _vector_norm = Primitive(
 
 
 # ---- vectors ------------------------------------------------------------------------------------
-def _floating(x: Tensor) -> Tensor:
-    return x if x.kernels.inexact else to_place(x, default_dtype())
-
-
 def _order(ord: Any, where: str) -> float:
     """The order as a number."""
     if isinstance(ord, (int, float)) and not math.isnan(ord):
@@ -180,7 +175,7 @@ def vector_norm(
     >>> pg.linalg.vector_norm(pg.asarray([[3.0, 4.0], [6.0, 8.0]]), axis=1)
     tensor([ 5., 10.], dtype=float32)
     """
-    x = _floating(as_tensor(x, "vector_norm, argument x"))
+    x = as_floating(as_tensor(x, "vector_norm, argument x"))
     ord = _order(ord, "vector_norm")
     axes = normalize_axes(axis, x.ndim, "vector_norm")
     if ord == 0:
@@ -235,7 +230,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tenso
     >>> pg.linalg.matrix_norm(pg.asarray([[3.0, 0.0], [0.0, 4.0]]))
     tensor(5., dtype=float32)
     """
-    x = _floating(matrices(x, "matrix_norm"))
+    x = as_floating(matrices(x, "matrix_norm"))
     if ord == "fro":
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     if ord == "nuc" or ord in (2, -2):

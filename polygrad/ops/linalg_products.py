@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from polygrad.calls import describe
-from polygrad.errors import InvalidTypeError, ShapeError
+from polygrad.errors import ShapeError
 from polygrad.families import OPERATIONS, Chapter
-from polygrad.ops._axes import as_tensor, normalize_axis
+from polygrad.ops._axes import as_int, as_tensor, normalize_axis
 from polygrad.ops._library import library
 from polygrad.ops._matrices import diagonal as _diagonal
 from polygrad.ops._matrices import matrices, on_diagonal, square
@@ -97,13 +97,6 @@ def _diagonal_samples(s: Any) -> Any:
     ]  # fmt: skip
 
 
-def _integer(n: Any, where: str) -> int:
-    """An int, or an error."""
-    if not hasattr(n, "__index__"):
-        raise InvalidTypeError(f"{n!r} is no int", where, "pass an int")
-    return int(n.__index__())
-
-
 @_table.public(samples=_diagonal_samples, kinds="bifc")
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     """The diagonals of matrices.
@@ -132,7 +125,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     tensor([2], dtype=int64)
     """
     x = matrices(x, "diagonal")
-    offset = _integer(offset, "diagonal, argument offset")
+    offset = as_int(offset, "diagonal, argument offset")
     rows, columns = x.shape[-2:]
     return _diagonal.call(x, offset=min(max(offset, -rows), columns))  # type: ignore[no-any-return]
 
@@ -213,7 +206,7 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
             [0., 1.]], dtype=float32)
     """
     x = square(x, "matrix_power")
-    n = _integer(n, "matrix_power, argument n")
+    n = as_int(n, "matrix_power, argument n")
     if n == 0:
         return _diagonal_of_ones(x)
     x = inv(x) if n < 0 else x

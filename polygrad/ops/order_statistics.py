@@ -27,7 +27,7 @@ from polygrad.ops.indexing import index_tensor
 from polygrad.ops.manipulation import permute_dims, reshape
 from polygrad.ops.searching import count_nonzero, where
 from polygrad.primitive import CONSTANT, Primitive
-from polygrad.tensor import Tensor, new_tensor, raw
+from polygrad.tensor import Tensor, new_tensor, on_host
 from polygrad.views import detach
 
 _table = Chapter("order statistics")
@@ -63,7 +63,7 @@ def _fractions(q: Any, whole: float, where: str) -> np.ndarray[Any, Any]:
     """Quantiles on the host, as parts of 1."""
     name = "percentile" if whole == 100 else "quantile"
     if isinstance(q, Tensor):
-        q = q.kernels.backend.to_numpy(raw(q))
+        q = on_host(q)
     try:
         found = np.asarray(q).astype(np.float64, casting="same_kind")
     except TypeError:
@@ -106,7 +106,7 @@ def _at(x: Tensor, q: np.ndarray[Any, Any], method: str, skip: bool, given: Any)
     n: Any = x.shape[-1]
     if skip:
         counts = count_nonzero(~isnan(x), axis=-1)
-        n = np.asarray(counts.kernels.backend.to_numpy(raw(counts)))[..., None]
+        n = on_host(counts)[..., None]
     found = places(n, q, method)
     parts = [found.low] if picks(method) else [found.low, found.high]
     ends = x.kernels.kind == REAL and not skip

@@ -23,6 +23,7 @@ from polygrad.families import Chapter
 from polygrad.indexing import size_of, upload
 from polygrad.ops._axes import as_tensor
 from polygrad.ops._windows import Geometry, Shape, check_windows, pad, per_axis, slices
+from polygrad.ops.creation import as_floating
 from polygrad.primitive import CONSTANT, Primitive
 from polygrad.tensor import Tensor, new_tensor, raw
 
@@ -349,7 +350,7 @@ def mean_of_windows(
     x: Tensor, geometry: Geometry, pads: Shape, include: bool, divisor: Any = None
 ) -> Tensor:
     """Sums over windows, over what they count."""
-    x = x if x.kernels.inexact else x * 1.0
+    x = as_floating(x)
     total = window_sum.call(x, geometry=tuple(geometry))
     found = _divisors(x, geometry, pads, include) if divisor is None else divisor
     out: Tensor = total * (1 / found) if isinstance(found, (int, float)) else total / found

@@ -14,13 +14,13 @@ from polygrad import random
 from polygrad.dtypes import float64
 from polygrad.errors import InvalidArgumentError
 from polygrad.families import Chapter
-from polygrad.ops._axes import as_tensor, normalize_axis
+from polygrad.ops._axes import as_tensor, normalize_axis, written
 from polygrad.ops.activation import leaky_relu, prelu_primitive
-from polygrad.ops.creation import to_place
+from polygrad.ops.creation import as_floating, to_place
 from polygrad.ops.indexing import index_tensor
 from polygrad.ops.searching import argmax, where
 from polygrad.ops.softmax import softmax
-from polygrad.tensor import Tensor, new_tensor, raw
+from polygrad.tensor import Tensor, new_tensor, on_host
 from polygrad.views import detach
 
 _table = Chapter("random_activation", "nn.functional")
@@ -29,12 +29,7 @@ _table = Chapter("random_activation", "nn.functional")
 def _uniform(x: Tensor) -> np.ndarray[Any, Any]:
     """Numbers in [0, 1) in the shape of x, on the host, in float64."""
     drawn = random.uniform(x.shape, dtype=float64, device="cpu")
-    return np.asarray(raw(drawn))
-
-
-def _floating(x: Tensor) -> Tensor:
-    """Integers in the default floating dtype."""
-    return x if x.kernels.inexact else x * 1.0
+    return on_host(drawn)
 
 
 @_table.public(samples=lambda s: [
@@ -84,14 +79,9 @@ def rrelu(
         )
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
-    x = _floating(as_tensor(input, "rrelu, argument input"))
+    x = as_floating(as_tensor(input, "rrelu, argument input"))
     slopes = lower + (upper - lower) * _uniform(x)
-    out: Tensor = prelu_primitive.call(x, _placed(slopes, x))
-    if not inplace:
-        return out
-    input[...] = out
-    written: Tensor = input
-    return written
+    return written(input, prelu_primitive.call(x, _placed(slopes, x)), inplace)
 
 
 def _placed(host: np.ndarray[Any, Any], x: Tensor) -> Tensor:
@@ -148,7 +138,7 @@ def gumbel_softmax(
         raise InvalidArgumentError(
             f"tau={tau} is not above zero", "gumbel_softmax, argument tau", "pass a greater one"
         )
-    x = _floating(as_tensor(logits, "gumbel_softmax, argument logits"))
+    x = as_floating(as_tensor(logits, "gumbel_softmax, argument logits"))
     axis = normalize_axis(axis, x.ndim, "gumbel_softmax")
     waits = np.maximum(-np.log1p(-_uniform(x)), np.finfo(np.float64).tiny)
     soft = softmax((x + _placed(-np.log(waits), x)) / tau, axis=axis)

@@ -33,7 +33,7 @@ from polygrad.ops.padding import pad
 from polygrad.ops.rearrangement import concat
 from polygrad.ops.statistical import prod
 from polygrad.primitive import CONSTANT, PRIMITIVES, Primitive
-from polygrad.tensor import Tensor, raw
+from polygrad.tensor import Tensor, on_host, raw
 from polygrad.views import getitem, put
 
 _table = Chapter("scattering")
@@ -400,7 +400,7 @@ def _combined(items: Tensor, groups: Host, count: int, how: str) -> Tensor:
 
 def _cells(x: Tensor, places: Tensor, axis: int, name: str) -> Host:
     """The flat position in x of each index, on the host."""
-    host = np.asarray(places.kernels.backend.to_numpy(raw(places)))
+    host = on_host(places)
     n = x.shape[axis]
     if host.size and not (-n <= host.min() and host.max() < n):
         raise OutOfRangeError(

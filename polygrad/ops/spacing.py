@@ -16,7 +16,7 @@ from polygrad.ops.elementwise import exp, log, pow
 from polygrad.ops.filling import kernels_named
 from polygrad.ops.manipulation import reshape
 from polygrad.ops.rearrangement import concat
-from polygrad.tensor import Tensor, new_tensor, raw
+from polygrad.tensor import Tensor, new_tensor, on_host
 
 _table = Chapter("creation")
 
@@ -213,4 +213,4 @@ def geomspace(
 
 def _on_host(t: Any) -> np.ndarray[Any, Any]:
     """An end, on the host."""
-    return np.asarray(t.kernels.backend.to_numpy(raw(t)) if isinstance(t, Tensor) else t)
+    return on_host(t) if isinstance(t, Tensor) else np.asarray(t)

@@ -6,11 +6,17 @@ Formulas: DLMF 10.51 and 10.29 (recurrences of spherical functions), 9.2 (Airy),
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from polygrad.ops._axes import as_tensor
-from polygrad.ops._special import NO_ORDER, Forward, SpecialFunctions, library, spread
+from polygrad.ops._special import (
+    NO_ORDER,
+    Forward,
+    SpecialFunctions,
+    library,
+    positive_samples,
+    spread,
+)
 from polygrad.ops.filling import full_like
 from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor
@@ -111,10 +117,6 @@ def spherical_kn(n: Any, z: Any, derivative: bool = False) -> Tensor:
 
 
 # ---- several results ----------------------------------------------------------------------------
-def _several(name: str, count: int, rule: Callable[..., Any]) -> Callable[..., Any]:
-    return primitive(name, {"x": rule}, forward=library(name), outputs=count).call
-
-
 def _airy_rule(g: Any, F: Any, x: Any, out: Any) -> Any:
     """Ai'' = x Ai, and so Bi."""
     first = g[0] * out[1] + F.strong_multiply(g[2], out[3])
@@ -122,18 +124,12 @@ def _airy_rule(g: Any, F: Any, x: Any, out: Any) -> Any:
     return first + second
 
 
-_airy = _several("airy", 4, _airy_rule)
-_itj0y0 = _several("itj0y0", 2, lambda g, F, x: (
+_airy = _table.several("airy", 4, _airy_rule)
+_itj0y0 = _table.several("itj0y0", 2, lambda g, F, x: (
     g[0] * F.special_j0(x) + F.strong_multiply(g[1], F.special_y0(x))))  # fmt: skip
-_iti0k0 = _several("iti0k0", 2, lambda g, F, x: (
+_iti0k0 = _table.several("iti0k0", 2, lambda g, F, x: (
     g[0] * F.special_i0(x) + F.strong_multiply(g[1], F.special_k0(x))))  # fmt: skip
-_TUPLES = _table.public(
-    samples=lambda s: [
-        ((s.interval(0.3, 4, 2, 3),), {}), ((s.interval(0.3, 4),), {}),
-        ((s.interval(0.3, 4, 0),), {}),
-    ],
-    variables={"x": True},
-)  # fmt: skip
+_TUPLES = _table.public(samples=positive_samples, variables={"x": True})
 
 
 @_TUPLES

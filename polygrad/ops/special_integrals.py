@@ -8,13 +8,18 @@ bivariate normal probabilities" (1956).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from polygrad.dtypes import complex_of
 from polygrad.ops._axes import as_tensor
 from polygrad.ops._series import log1pmx_ratio
-from polygrad.ops._special import NO_ORDER, SpecialFunctions, library, spread
+from polygrad.ops._special import (
+    NO_ORDER,
+    SpecialFunctions,
+    library,
+    positive_samples,
+    spread,
+)
 from polygrad.ops.creation import to_place
 from polygrad.tensor import Tensor
 
@@ -157,19 +162,10 @@ hyperu = function(
 
 
 # ---- several results ----------------------------------------------------------------------------
-def _pair(name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
-    return primitive(name, {"x": rule}, forward=library(name), outputs=2).call
-
-
-_sici, _shichi = _pair("sici", _sici_rule), _pair("shichi", _shichi_rule)
-_fresnel = _pair("fresnel", _fresnel_rule)
-_PAIRS = _table.public(
-    samples=lambda s: [
-        ((s.interval(0.3, 4, 2, 3),), {}), ((s.interval(0.3, 4),), {}),
-        ((s.interval(0.3, 4, 0),), {}),
-    ],
-    variables={"x": True},
-)  # fmt: skip
+_sici = _table.several("sici", 2, _sici_rule)
+_shichi = _table.several("shichi", 2, _shichi_rule)
+_fresnel = _table.several("fresnel", 2, _fresnel_rule)
+_PAIRS = _table.public(samples=positive_samples, variables={"x": True})
 
 
 @_PAIRS

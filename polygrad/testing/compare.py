@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from polygrad.dtypes import real_of
-from polygrad.tensor import Tensor, raw
+from polygrad.tensor import Tensor, on_host
 
 __all__ = ["TOLERANCES", "assert_close", "host", "tolerance"]
 
@@ -27,9 +27,7 @@ def tolerance(dtype: Any) -> tuple[float, float]:
 
 def host(value: Any) -> np.ndarray[Any, Any]:
     """The values of a Tensor, tracked or not, or of anything else, as a NumPy array."""
-    if isinstance(value, Tensor):
-        return np.asarray(value.kernels.backend.to_numpy(raw(value)))
-    return np.asarray(value)
+    return on_host(value) if isinstance(value, Tensor) else np.asarray(value)
 
 
 def assert_close(got: Any, want: Any, *, dtype: Any = None, what: str = "") -> None:

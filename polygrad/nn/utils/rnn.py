@@ -21,7 +21,7 @@ from polygrad.ops.creation import tensor, to_place
 from polygrad.ops.indexing import index_tensor
 from polygrad.ops.manipulation import reshape
 from polygrad.ops.rearrangement import concat
-from polygrad.tensor import Tensor, raw
+from polygrad.tensor import Tensor, on_host
 
 __all__ = [
     "PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
@@ -65,7 +65,7 @@ class PackedSequence(NamedTuple):
 # ---- what is common -----------------------------------------------------------------------------
 def _host(t: Any) -> Host:
     """Integers on the host: of a Tensor, an array or a list."""
-    return np.asarray(t.kernels.backend.to_numpy(raw(t)) if isinstance(t, Tensor) else t)
+    return on_host(t) if isinstance(t, Tensor) else np.asarray(t)
 
 
 def _lengths(given: Any, batch: int, longest: int, where: str) -> Host:
