@@ -83,10 +83,13 @@ def of_function(function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) 
     return made if out is None else _written(out, made)
 
 
+_signature = functools.cache(inspect.signature)  # of the few handlers below
+
+
 def _takes(handler: Any, args: Any, keywords: Any) -> bool:
     """Whether a handler has these parameters; NumPy's functions have more, as `order`."""
     try:
-        inspect.signature(handler).bind(*args, **keywords)
+        _signature(handler).bind(*args, **keywords)
     except TypeError:
         return False
     return True
