@@ -167,7 +167,7 @@ FAULTS = {
     ),
     "overlapping views are written": Fault("writes.py", "if primitive.overlaps:", "if False:"),
     "in-place operations grow": Fault(
-        "writes.py", "not _fits(other.shape, shape)", "False"
+        "writes.py", "not broadcasts_to(other.shape, shape)", "False"
     ),
     "complex values lose their imaginary part": Fault(
         "writes.py", "if kind == COMPLEX and not t.kernels.is_complex:", "if False:"
