@@ -79,6 +79,10 @@ bench: $(VENV)/.bench ## Ratios against hand-written NumPy and PyTorch
 citizens: $(VENV)/.test ## Gradients of SciPy and scikit-learn, call by call; writes docs/scipy_and_sklearn.md
 	PYTHONPATH=conformance $(test_env) $(python) -m citizens $(ARGS)
 
+.PHONY: pytorch-parity
+pytorch-parity: $(VENV)/.parity ## Values and gradients beside PyTorch's: make pytorch-parity ARGS="layers --only Conv"
+	PYTHONPATH=conformance $(test_env) $(python) -m pytorch_parity $(ARGS)
+
 .PHONY: cases
 cases: $(if $(CASES),$(VENV)/.test) ## Run a folder of cases: make cases CASES=path
 	@test -n "$(CASES)" || { echo 'make cases: say which folder: make cases CASES=path'; exit 2; }
@@ -112,8 +116,9 @@ $(VENV)/.demo:  extras := examples$(sycl)
 $(VENV)/.test:  extras := dev,examples,conformance,jax$(sycl)
 $(VENV)/.bench: extras := bench,examples$(sycl)
 $(VENV)/.suite: extras := array-api-tests,dev$(sycl)
+$(VENV)/.parity: extras := parity,scipy
 
-$(VENV)/.demo $(VENV)/.test $(VENV)/.bench $(VENV)/.suite: $(VENV)/.made pyproject.toml
+$(VENV)/.demo $(VENV)/.test $(VENV)/.bench $(VENV)/.suite $(VENV)/.parity: $(VENV)/.made pyproject.toml
 	@echo "Installing polygrad[$(extras)] into $(VENV) (minutes and gigabytes the first time)"
 	$(python) -m pip install --quiet --disable-pip-version-check --editable ".[$(extras)]"
 	@touch $@

@@ -17,9 +17,10 @@ collect_ignore = [
     for name, library in PLUGINS.items()
     if importlib.util.find_spec(library) is None
 ]
-# Modules that import SciPy or einops: tests run them in a Python of their own.
+# Modules that import SciPy or einops: tests run them in a Python of their own; PyTorch: none does.
 collect_ignore_glob = [
-    "conformance/citizens/*", "polygrad/interop/einops_backend.py", "polygrad/interop/scipy_fft.py",
+    "conformance/citizens/*", "conformance/pytorch_parity/*",
+    "polygrad/interop/einops_backend.py", "polygrad/interop/scipy_fft.py",
 ]
 
 
