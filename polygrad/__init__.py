@@ -43,7 +43,7 @@ __array_api_version__ = _VERSION
 __array_namespace_info__ = _ArrayNamespaceInfo
 
 _LAZY = {
-    "autograd", "data", "debug", "fft", "io", "linalg", "nn", "optim", "random", "special",
+    "amp", "autograd", "data", "debug", "fft", "io", "linalg", "nn", "optim", "random", "special",
     "testing",
 }  # fmt: skip
 _LAZY_NAMES = {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polygrad import dtypes
+from polygrad.casting import ACTIVE, computing_dtype
 from polygrad.config import default_dtype, grad_mode
 from polygrad.errors import (
     DeviceMismatchError,
@@ -98,6 +99,8 @@ def _computing(p: Primitive, operands: list[Any], lead: Kernels) -> Kernels:
         dtype = lead.dtype
     if p.floating and dtypes.kind_of(dtype) < dtypes.REAL:
         dtype = default_dtype()
+    if ACTIVE:
+        dtype = computing_dtype(p.name, dtype, lead)
     if dtype != lead.dtype and not lead.backend.supports(dtype, lead.device):
         raise DtypeError(
             f"the result would be {dtype}, which {lead.device} does not have",

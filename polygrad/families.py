@@ -8,13 +8,18 @@ namespaces, generated tests, documentation and conformance rows are made from th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from polygrad.backend import parameter_names
+from polygrad.casting import ACTIVE, FUNCTIONS, computing_dtype, policy
+from polygrad.dtypes import float32
 from polygrad.errors import PrimitiveError
-from polygrad.primitive import CONSTANT, Primitive, Rule
+from polygrad.primitive import CONSTANT, PRIMITIVES, Primitive, Rule
+from polygrad.tensor import Tensor
+from polygrad.tree import tree_map
 
 __all__ = ["OPERATIONS", "Chapter", "Operation", "Samples", "operations_of"]
 
@@ -229,6 +234,8 @@ class Chapter:
 
         def enter(function: Function) -> Function:
             summary = (function.__doc__ or "").strip().partition("\n")[0]
+            if f"{self.space}.{function.__name__}" in FUNCTIONS:
+                function = _widened(function)
             self.add(
                 Operation(
                     function.__name__, function, self.name, summary, samples=samples,
@@ -239,6 +246,26 @@ class Chapter:
             return function
 
         return enter
+
+
+def _widened(function: Function) -> Function:
+    """`function`, whose Tensors of less than float32 become float32 first within `autocast`."""
+
+    def widen(x: Any) -> Any:
+        return PRIMITIVES["astype"].call(x, dtype=float32) if _is_narrow(x) else x
+
+    @functools.wraps(function)
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        if ACTIVE and policy.get() is not None:
+            args, kwargs = tree_map(widen, args), tree_map(widen, kwargs)
+        return function(*args, **kwargs)
+
+    return cast("Function", inner)
+
+
+def _is_narrow(x: Any) -> bool:
+    concerned = isinstance(x, Tensor) and computing_dtype("sum", x.dtype, x.kernels) != x.dtype
+    return bool(concerned)
 
 
 def _rule_text(rule: Rule) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polygrad.calls import apply, explain
+from polygrad.casting import ACTIVE, POLICY
 from polygrad.config import grad_mode
 from polygrad.registry import backend_of
 from polygrad.tape import Extra, Node, tick
@@ -61,7 +62,7 @@ def _wrapped(tracked: str, inputs: str) -> str:
 
 _UNARY = """
 def {name}(x, /{signature}):
-    if not (type(x) is Tensor or isinstance(x, Tensor)):
+    {casting}if not (type(x) is Tensor or isinstance(x, Tensor)):
         return general(P, (x,), {given})
     k = x.kernels
     {floating}
@@ -81,7 +82,7 @@ def {name}(x, /{signature}):
 
 _BINARY = """
 def {name}({parameters}):
-    if type(x) is Tensor or isinstance(x, Tensor):
+    {casting}if type(x) is Tensor or isinstance(x, Tensor):
         k = x.kernels
         if type(y) is Tensor or isinstance(y, Tensor):
             if y.kernels is not k{or_floating}:
@@ -137,7 +138,7 @@ def {name}({parameters}):
 
 _TERNARY = """
 def {name}(x, y, z, /):
-    if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
+    {casting}if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
         return general(P, (x, y, z), {empty})
     k = x.kernels
     if y.kernels is not k{or_floating}:
@@ -214,12 +215,12 @@ def _any_call(p: Primitive) -> Callable[..., Any]:
     another dtype on the same device.
     """
     defaults, name, floating = p.keywords, p.name, p.floating
-    straight = not p.variadic and p.outputs == 1
+    straight, casting = not p.variadic and p.outputs == 1, p.name in POLICY
     promoted = tuple(i in p.promotes for i in p.inputs)
 
     def call(*inputs: Any, **keywords: Any) -> Any:
         given = {**defaults, **keywords} if keywords else defaults
-        if straight and len(inputs) == len(promoted):
+        if straight and len(inputs) == len(promoted) and not (casting and ACTIVE):
             k: Kernels | None = None
             arrays: list[Any] = []
             mask, bit = 0, 1
@@ -308,7 +309,7 @@ def make_call(p: Primitive, *, form: str = "function") -> Callable[..., Any]:
     scope: dict[str, Any] = {
         "P": p, "Tensor": Tensor, "Extra": Extra, "Node": Node, "new": object.__new__, "tick": tick,
         "recording": grad_mode.get, "refresh": refresh, "explain": explain, "general": apply,
-        "general_operator": _operator_apply, "__name__": "polygrad.straight",
+        "general_operator": _operator_apply, "ACTIVE": ACTIVE, "__name__": "polygrad.straight",
         "compile_call": compile_call,
     }  # fmt: skip
     call = FunctionType(_uncompiled.__code__, scope, p.name)
@@ -335,12 +336,18 @@ class _Signatures(dict[tuple[str, ...], inspect.Signature]):
 _SIGNATURES = _Signatures()
 
 
+def _casting(p: Primitive, general: str) -> str:
+    """The first line of the call of a primitive that `autocast` concerns."""
+    return f"if ACTIVE: return {general}\n    " if p.name in POLICY else ""
+
+
 def _unary_source(p: Primitive, form: str) -> str:
     """The text of the call of a primitive of one input."""
     del form
     given = "{" + ", ".join(f"{n!r}: {n}" for n in p.keywords) + "}"
     return _UNARY.format(
         name=p.name,
+        casting=_casting(p, f"general(P, (x,), {given})"),
         signature="".join(f", {n}={v!r}" for n, v in p.keywords.items()),
         given=given,
         passed="".join(f", {n}={n}" for n in p.keywords),
@@ -351,10 +358,12 @@ def _unary_source(p: Primitive, form: str) -> str:
 
 def _binary_source(p: Primitive, form: str) -> str:
     """The text of the call of a primitive of two inputs."""
+    general = "general" if form == "function" else "general_operator"
     return _BINARY.format(
         name=p.name,
+        casting=_casting(p, f"{general}(P, (x, y), {{}})"),
         parameters={"function": "x, y, /", "operator": "x, y", "reflected": "y, x"}[form],
-        general="general" if form == "function" else "general_operator",
+        general=general,
         empty="{}",
         or_floating=" or not k.inexact" if p.floating else "",
         needed="inexact" if p.floating else "numeric",
@@ -367,4 +376,5 @@ def _ternary_source(p: Primitive, form: str) -> str:
     """The text of the call of a primitive of three inputs, the last of which may be None."""
     del form
     or_floating = " or not k.inexact" if p.floating else ""
-    return _TERNARY.format(name=p.name, empty="{}", or_floating=or_floating)
+    casting = _casting(p, "general(P, (x, y, z), {})")
+    return _TERNARY.format(name=p.name, casting=casting, empty="{}", or_floating=or_floating)
