@@ -229,6 +229,11 @@ class Backend(ABC):
         del kernels
         return None
 
+    def adapted(self, kernel: Kernel, kernels: Kernels) -> Kernel:
+        """What serves in the place of `kernel`, itself by default: for a dtype that needs help."""
+        del kernels
+        return kernel
+
     def memory(self, device: Device) -> tuple[int, int] | None:
         """(free, total) bytes of the device, or None where the library cannot say."""
         del device
@@ -386,7 +391,7 @@ class Kernels:
                 f"backend {self.backend.name}, device {self.device}, dtype {self.dtype}",
                 f"register one with backend.kernel({name!r}), or move the data with .to(device)",
             )
-        found = bind(found, self)
+        found = self.backend.adapted(bind(found, self), self)
         if self.guard is None:
             return found
         return _guarded(found, self.guard)

@@ -75,6 +75,17 @@ def kind_of(dtype: Dtype) -> int:
         ) from None
 
 
+def largest(dtype: Dtype) -> float:
+    """The largest finite number of a floating dtype; NumPy cannot say it of bfloat16.
+
+    >>> largest(float16)
+    65504.0
+    """
+    if dtype.name == "bfloat16":  # 8 bits of significand, the exponents of float32
+        return float(np.finfo(np.float32).max) * (2 - 2.0**-7) / (2 - 2.0**-23)
+    return float(np.finfo(dtype).max)
+
+
 def canonical(dtype: Any) -> Dtype:
     """The `numpy.dtype` that a dtype, its name, or a Python or NumPy scalar type stands for.
 

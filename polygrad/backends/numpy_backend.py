@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from polygrad import dtypes, indexing
-from polygrad.backend import Array, Backend, Capabilities, Kernels
+from polygrad.backend import Array, Backend, Capabilities, Kernel, Kernels
 from polygrad.backends.numpy_kernels import KERNELS
 from polygrad.backends.numpy_recurrence import CELLS
 from polygrad.backends.numpy_transforms import TRANSFORMS
@@ -95,6 +96,11 @@ class NumpyBackend(Backend):
         """Numbers are operands, but beside bfloat16, which NumPy promotes with them to float32."""
         native = kernels.native_dtype
         return native.type if native.name == _BFLOAT16 else None
+
+    def adapted(self, kernel: Kernel, kernels: Kernels) -> Kernel:
+        """Beside bfloat16: NumPy, asked for what ml_dtypes does not define, computes in float32."""
+        native = kernels.native_dtype
+        return _narrowing(kernel, native) if native.name == _BFLOAT16 else kernel
 
     def copy(self, array: Array) -> Array:
         """A C-ordered copy."""
@@ -184,3 +190,20 @@ def _calibrate() -> int:
 
 
 _ALONE = _calibrate()
+
+
+def _narrowing(kernel: Kernel, native: Any) -> Kernel:
+    """`kernel`, whose wider results are rounded to `native`, unless a dtype was asked for."""
+
+    def narrowed(out: Any) -> Any:
+        if type(out) in (tuple, list):
+            return type(out)(map(narrowed, out))
+        wide = getattr(out, "dtype", None) in (np.float32, np.float64)
+        return out.astype(native) if wide else out
+
+    @functools.wraps(kernel, updated=())
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        out = kernel(*args, **kwargs)
+        return out if "dtype" in kwargs else narrowed(out)
+
+    return inner

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from polygrad import dtypes
 from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
@@ -50,7 +51,7 @@ Examples
 # ---- what forwards and rules are made of --------------------------------------------------------
 def _finite(F: Any) -> Callable[[Any], Any]:
     """Infinities become the largest finite numbers."""
-    largest = float(F.xp.finfo(F.native_dtype).max) if F.inexact else 0.0
+    largest = dtypes.largest(F.dtype) if F.inexact else 0.0
     low, high = F.full((), -largest), F.full((), largest)
     return lambda x: F.xp.minimum(F.xp.maximum(x, low), high)
 
@@ -79,7 +80,7 @@ def _pick(F: Any, mask: Any, g: Any, other: Any) -> Any:
 
 def _bounded_below(F: Any) -> Callable[[Any], Any]:
     """-inf becomes the least finite number."""
-    low = F.full((), -float(F.xp.finfo(F.native_dtype).max) if F.inexact else 0.0)
+    low = F.full((), -dtypes.largest(F.dtype) if F.inexact else 0.0)
     return lambda x: F.xp.maximum(x, low)
 
 

@@ -151,12 +151,13 @@ def finfo(type: Any, /) -> FloatInfo:
     if dtypes.kind_of(dtype) < dtypes.REAL:
         raise DtypeError(f"{dtype} is not floating", "finfo, argument type", "use pg.iinfo")
     part = dtypes.real_of(dtype)
-    if part.name == "bfloat16":  # 8 bits of significand, the exponents of float32
-        largest = float(np.finfo(np.float32).max) * (2 - 2.0**-7) / (2 - 2.0**-23)
+    largest = dtypes.largest(part)
+    if part.name == "bfloat16":
         return FloatInfo(16, 2.0**-7, largest, -largest, 2.0**-126, part)
     info: Any = np.finfo(part)
-    eps, largest, least = float(info.eps), float(info.max), float(info.min)
-    return FloatInfo(info.bits, eps, largest, least, float(info.smallest_normal), part)
+    return FloatInfo(
+        info.bits, float(info.eps), largest, -largest, float(info.smallest_normal), part
+    )
 
 
 @_table.public(differentiable=False)
