@@ -21,12 +21,10 @@ _SHOWN = 6
 
 def host(value: Any) -> np.ndarray:
     """A tensor of either library, or a number, as a NumPy array."""
+    if hasattr(value, "resolve_conj"):  # PyTorch's: conjugates, negatives and zeros may be lazy
+        return value.numpy(force=True)
     if hasattr(value, "detach"):
-        value = value.detach()
-        # Views of conjugates and negatives have no NumPy form, and a backward may give one.
-        for name in ("resolve_conj", "resolve_neg"):
-            value = getattr(value, name, lambda v=value: v)()
-        value = value.numpy()
+        value = value.detach().numpy()
     return np.asarray(value)
 
 
@@ -147,5 +145,6 @@ def _short(value: Any) -> str:
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
     flat = host(value).ravel()
-    text = np.array2string(flat[:_SHOWN], precision=6, separator=", ")
+    text = np.array2string(flat[:_SHOWN], precision=6, separator=", ",
+                           max_line_width=10_000)
     return text if flat.size <= _SHOWN else text[:-1] + ", ...]"

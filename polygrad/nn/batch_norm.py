@@ -38,6 +38,7 @@ class _Norm(Module):
         track_running_stats: bool,
         device: Any,
         dtype: Any,
+        bias: bool,
     ) -> None:
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
@@ -45,7 +46,8 @@ class _Norm(Module):
         place = {"device": device, "dtype": dtype}
         shape = (num_features,)
         self.register_parameter("weight", Parameter(ones(shape, **place)) if affine else None)
-        self.register_parameter("bias", Parameter(zeros(shape, **place)) if affine else None)
+        shift = affine and bias
+        self.register_parameter("bias", Parameter(zeros(shape, **place)) if shift else None)
         track = track_running_stats
         self.register_buffer("running_mean", zeros(shape, **place) if track else None)
         self.register_buffer("running_var", ones(shape, **place) if track else None)
@@ -65,8 +67,9 @@ class _Norm(Module):
     def reset_parameters(self) -> None:
         """Ones and zeros, statistics forgotten."""
         self.reset_running_stats()
-        if self.weight is not None and self.bias is not None:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def _check(self, input: Tensor) -> None:
@@ -99,11 +102,13 @@ class _BatchNorm(_Norm):
     momentum
         Share of the batch in the running statistics; None: their plain average over all batches.
     affine
-        Whether scale and shift are learned.
+        Whether a scale is learned.
     track_running_stats
         Whether running statistics are kept.
     device, dtype
         Of parameters and buffers.
+    bias
+        Whether a shift is learned too.
 
     Source: Ioffe and Szegedy, "Batch normalization" (2015).
     """
@@ -117,8 +122,11 @@ class _BatchNorm(_Norm):
         track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalise; in training with statistics, update them."""
@@ -142,6 +150,7 @@ class BatchNorm1d(_BatchNorm):  # noqa: D101  its base's
     ndims = (2, 3)
     examples: ClassVar = [
         ((3,), {}, ((4, 3),)), ((3,), {"affine": False, "momentum": None}, ((4, 3, 5),)),
+        ((3,), {"bias": False}, ((4, 3),)),
     ]  # fmt: skip
 
 
@@ -164,7 +173,7 @@ class _InstanceNorm(_Norm):
 
     Parameters
     ----------
-    num_features, eps, momentum, affine, track_running_stats, device, dtype
+    num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
         As for batch normalisation, with other defaults.
 
     Source: Ulyanov, Vedaldi, Lempitsky, "Instance normalization" (2016).
@@ -179,8 +188,11 @@ class _InstanceNorm(_Norm):
         track_running_stats: bool = False,
         device: Any = None,
         dtype: Any = None,
+        bias: bool = True,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         """(batch, channels, *spatial); the batch may be left out."""

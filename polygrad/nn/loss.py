@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+from polygrad.errors import ShapeError
 from polygrad.nn import functional
 from polygrad.nn.linear import Linear
 from polygrad.nn.module import Module
+from polygrad.ops.cross_entropy import check_smoothing
+from polygrad.ops.loss import check_delta
 from polygrad.ops.manipulation import reshape
 from polygrad.tensor import Tensor
 
@@ -96,6 +99,7 @@ class HuberLoss(Loss):
     examples: ClassVar = [((), {}, ((2, 3), (2, 3))), ((), {"delta": 0.3}, ((2, 3), (2, 3)))]
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        check_delta(delta, "HuberLoss")
         super().__init__(reduction=reduction, delta=delta)
 
 
@@ -183,6 +187,12 @@ class LinearCrossEntropyLoss(Module):
         label_smoothing: float = 0.0,
     ) -> None:
         super().__init__()
+        check_smoothing(label_smoothing, "LinearCrossEntropyLoss")
+        if weight is not None and weight.shape != (num_classes,):
+            raise ShapeError(
+                f"weights of shape {weight.shape} for {num_classes} classes",
+                "LinearCrossEntropyLoss, argument weight", "pass one weight for each class",
+            )  # fmt: skip
         self.num_classes, self.out_features = num_classes, tuple(out_features)
         self.reduction, self.ignore_index = reduction, ignore_index
         self.label_smoothing = label_smoothing

@@ -143,15 +143,18 @@ class GroupNorm(Module):
     eps
         Added to the variance.
     affine
-        Whether scale and shift are learned, one for each channel.
+        Whether a scale is learned, one for each channel.
     device, dtype
         Of the parameters.
+    bias
+        Whether a shift is learned too.
 
     Source: Wu and He, "Group normalization" (2018).
     """
 
     examples: ClassVar = [
         ((2, 4), {}, ((3, 4, 5),)), ((4, 4), {"affine": False}, ((2, 4, 3, 2),)),
+        ((2, 4), {"bias": False}, ((3, 4, 5),)),
     ]  # fmt: skip
 
     weight: Parameter | None
@@ -165,6 +168,7 @@ class GroupNorm(Module):
         affine: bool = True,
         device: Any = None,
         dtype: Any = None,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         if num_channels % num_groups:
@@ -176,12 +180,14 @@ class GroupNorm(Module):
         self.affine = affine
         shape, place = (num_channels,), {"device": device, "dtype": dtype}
         self.register_parameter("weight", Parameter(ones(shape, **place)) if affine else None)
-        self.register_parameter("bias", Parameter(zeros(shape, **place)) if affine else None)
+        shift = affine and bias
+        self.register_parameter("bias", Parameter(zeros(shape, **place)) if shift else None)
 
     def reset_parameters(self) -> None:
         """Ones and zeros."""
-        if self.weight is not None and self.bias is not None:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from polygrad.nn.module import Module
 from polygrad.nn.parameter import Parameter
 from polygrad.nn.recurrent_cells import (
     check_features,
+    check_flags,
     check_positive,
     plain_kind,
     reset_uniformly,
@@ -36,6 +37,7 @@ class _Recurrent(Module):
         super().__init__()
         where = type(self).__name__
         check_positive(where, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        check_flags(where, bias=bias, batch_first=batch_first)
         if isinstance(dropout, bool) or not 0 <= dropout <= 1:
             raise InvalidArgumentError(
                 f"dropout is {dropout}", f"{where}, argument dropout",

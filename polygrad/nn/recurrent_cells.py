@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from polygrad.errors import InvalidArgumentError, ShapeError
+from polygrad.errors import InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.nn import functional, init
 from polygrad.nn.module import Module
 from polygrad.nn.parameter import Parameter
@@ -14,8 +14,8 @@ from polygrad.ops.filling import empty
 from polygrad.tensor import Tensor, new_tensor
 
 __all__ = [
-    "GRUCell", "LSTMCell", "RNNCell", "check_features", "check_positive", "plain_kind",
-    "reset_uniformly",
+    "GRUCell", "LSTMCell", "RNNCell", "check_features", "check_flags", "check_positive",
+    "plain_kind", "reset_uniformly",
 ]  # fmt: skip
 
 _NONLINEARITIES = {"tanh": "rnn_tanh", "relu": "rnn_relu"}
@@ -27,6 +27,15 @@ def check_positive(where: str, **sizes: Any) -> None:
         if not isinstance(n, int) or n < 1:
             raise InvalidArgumentError(
                 f"{name} is {n!r}", f"{where}, argument {name}", "it must be an int of 1 or more"
+            )
+
+
+def check_flags(where: str, **flags: Any) -> None:
+    """Refuse switches that are neither True nor False."""
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise InvalidTypeError(
+                f"{name} is {flag!r}", f"{where}, argument {name}", "pass True or False"
             )
 
 

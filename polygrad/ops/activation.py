@@ -21,6 +21,7 @@ from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor, normalize_axis, widened, written
 from polygrad.ops.manipulation import reshape
+from polygrad.ops.searching import where
 from polygrad.primitive import Primitive, Rule
 from polygrad.tensor import Tensor
 
@@ -420,21 +421,22 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
     return written(input, out, inplace)
 
 
-@_table.public(samples=lambda s: [*line_samples(s), ((s.real(4),), {"beta": 2.5})])
+@_table.public(samples=lambda s: [
+    *line_samples(s), ((s.real(4),), {"beta": 2.5}), ((s.real(4),), {"beta": 2, "threshold": 0.1}),
+])  # fmt: skip
 def softplus(input: Any, beta: float = 1.0, threshold: float | None = None) -> Tensor:
     """log(1 + e^(beta x)) / beta, exact for every x.
 
-    `threshold`, from which on others return x itself, is not needed and not used.
+    A `threshold` makes it x itself where beta x is greater; without one nothing overflows either.
 
     >>> import polygrad as pg
     >>> pg.nn.functional.softplus(pg.tensor([0.0, 1000.0]))
     tensor([6.931472e-01, 1.000000e+03], dtype=float32)
     """
-    del threshold
-    if beta == 1:
-        return _softplus_primitive.call(input)  # type: ignore[no-any-return]
     x = as_tensor(input, "softplus, argument input")
-    return _softplus_primitive.call(x * beta) / beta  # type: ignore[no-any-return]
+    out: Tensor = _softplus_primitive.call(x if beta == 1 else x * beta)
+    out = out if beta == 1 else out / beta
+    return out if threshold is None else where(x.detach() * beta > threshold, x, out)
 
 
 @_table.public(samples=lambda s: [((s.real(2, 4),), {}), ((s.real(4, 3),), {"axis": 0})])

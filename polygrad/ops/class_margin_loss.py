@@ -39,7 +39,9 @@ def _scores(input: Any, target: Any, where_: str) -> tuple[Tensor, Tensor, np.nd
     """The scores, the integer target, and it on the host."""
     x = as_tensor(input, f"{where_}, argument input")
     t = as_tensor(target, f"{where_}, argument target")
-    if not 1 <= x.ndim <= 2:
+    if not x.ndim:  # one class; the target may be a list of one
+        x = reshape(x, (1,))
+    if x.ndim > 2:
         raise ShapeError(
             f"an input of shape {x.shape}", f"{where_}{describe([x, t])}",
             "its axes are (batch, classes), or (classes,)",
@@ -114,7 +116,7 @@ def multi_margin_loss(
     Parameters
     ----------
     input
-        Scores (batch, classes), or (classes,).
+        Scores (batch, classes), or (classes,), or of one class ().
     target
         The right classes t, integers: (batch,), or one number.
     p
@@ -183,7 +185,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     Parameters
     ----------
     input
-        Scores (batch, classes), or (classes,).
+        Scores (batch, classes), or (classes,), or of one class ().
     target
         Integers of that shape: in each lane the right classes, up to the first -1.
     reduction
@@ -209,6 +211,8 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     name = "multilabel_margin_loss"
     check_reduction(reduction, name)
     x, t, host = _scores(input, target, name)
+    if x.shape == (1,) and not t.ndim:
+        t, host = reshape(t, (1,)), host.reshape(1)
     if t.shape != x.shape:
         raise ShapeError(
             f"input and target have the shapes {x.shape} and {t.shape}",

@@ -71,8 +71,10 @@ def _slope(F: Any, x: Any, target: Any, logs: Any, ignore_index: int | None) -> 
 
 
 def _share(F: Any, g: Any, total: Any) -> Any:
-    """The cotangent of every target, to be multiplied with its slopes."""
-    return F.expand_dims(g, axis=1) if total is None else g / total
+    """The cotangent of every target, to be multiplied with its slopes; none if none counts."""
+    if total is None:
+        return F.expand_dims(g, axis=1)
+    return g * 0 if math.isnan(total) else g / total
 
 
 def _slope_x(g: Any, F: Any, x: Any, target: Any, ignore_index: int | None) -> Any:
@@ -143,6 +145,15 @@ def _check_classes(x: Tensor, t: Tensor, ignore_index: int, where_: str) -> int:
     return int((host != ignore_index).sum())
 
 
+def check_smoothing(smoothing: float, where_: str) -> None:
+    """Refuse shares that are none."""
+    if not 0 <= smoothing <= 1:
+        raise InvalidArgumentError(
+            f"label_smoothing={smoothing} is not in [0, 1]",
+            f"{where_}, argument label_smoothing", "pass a number in [0, 1]",
+        )  # fmt: skip
+
+
 def _check_weight(weight: Any, x: Tensor, where_: str) -> Tensor | None:
     """Class weights, one for each class."""
     if weight is None:
@@ -204,9 +215,15 @@ def _smoothed(
 
 
 def _distributions(
-    x: Tensor, t: Tensor, w: Tensor | None, reduction: str, smoothing: float
+    x: Tensor, t: Tensor, w: Tensor | None, ignore_index: int, reduction: str, smoothing: float
 ) -> Tensor:
     """Targets are probabilities of the classes; 0 log 0 is 0."""
+    if ignore_index >= 0:
+        raise InvalidArgumentError(
+            f"ignore_index={ignore_index} with probabilities as targets",
+            f"cross_entropy{describe([x, t])}, argument ignore_index",
+            "leave it out; or pass the targets as class indices",
+        )  # fmt: skip
     if t.shape != x.shape:
         raise ShapeError(
             f"probabilities of shape {t.shape} for an input of shape {x.shape}",
@@ -260,7 +277,7 @@ def cross_entropy(
     weight
         One for each class. The mean of class indices is over the sum of the weights used.
     ignore_index
-        A class index that does not count; not used for probabilities.
+        A class index that does not count; with probabilities it must be negative.
     reduction
         `mean`, `sum`, or `none` for the loss of each target.
     label_smoothing
@@ -269,7 +286,7 @@ def cross_entropy(
     Returns
     -------
     Tensor
-        0-d, or the shape of the class indices. The mean of no target is NaN.
+        0-d, or the shape of the class indices. The mean of no target is NaN, its gradient 0.
 
     Raises
     ------
@@ -288,15 +305,11 @@ def cross_entropy(
     tensor(0.6931472, dtype=float32)
     """
     check_reduction(reduction, "cross_entropy")
-    if not 0 <= label_smoothing <= 1:
-        raise InvalidArgumentError(
-            f"label_smoothing={label_smoothing} is not in [0, 1]",
-            "cross_entropy, argument label_smoothing", "pass a number in [0, 1]",
-        )  # fmt: skip
+    check_smoothing(label_smoothing, "cross_entropy")
     x, t, single = _with_batch(input, target, "cross_entropy")
     x, w = as_floating(x), _check_weight(weight, x, "cross_entropy")
     if t.kernels.kind == REAL:
-        loss = _distributions(x, t, w, reduction, label_smoothing)
+        loss = _distributions(x, t, w, ignore_index, reduction, label_smoothing)
     else:
         count = _check_classes(x, t, ignore_index, "cross_entropy")
         if w is None and not label_smoothing:

@@ -8,7 +8,9 @@ from typing import Any
 from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
+from polygrad.indexing import broadcasts_to
 from polygrad.ops._axes import as_tensor
+from polygrad.ops.comparison import equal
 from polygrad.ops.elementwise import abs as _abs
 from polygrad.ops.elementwise import divide, exp, log, maximum, strong_multiply
 from polygrad.ops.searching import where
@@ -210,6 +212,14 @@ def l1_loss(input: Any, target: Any, reduction: str = "mean", weight: Any = None
     return _weighted_mean(_abs(x - t), weight, reduction)
 
 
+def check_delta(delta: float, where_: str) -> None:
+    """Refuse what is no positive number."""
+    if isinstance(delta, complex) or not delta > 0:
+        raise InvalidArgumentError(
+            f"delta={delta} is not positive", f"{where_}, argument delta", "pass a number > 0"
+        )
+
+
 @_table.public(samples=lambda s: [
     *_pairs(s), ((s.real(6), s.real(6)), {"delta": 0.4}),
     ((s.real(3), s.real(3)), {"weight": s.positive(3)}),
@@ -226,10 +236,7 @@ def huber_loss(
     tensor(2.5, dtype=float32)
     """
     x, t = pair(input, target, reduction, "huber_loss")
-    if not delta > 0:
-        raise InvalidArgumentError(
-            f"delta={delta} is not positive", "huber_loss, argument delta", "pass a number > 0"
-        )
+    check_delta(delta, "huber_loss")
     return _weighted_mean(_huber_primitive.call(x, t, delta=float(delta)), weight, reduction)
 
 
@@ -378,7 +385,8 @@ def kl_div(
     if log_target:
         loss = strong_multiply.call(exp(t), t - x)
     else:
-        loss = t * log(where(t > 0, t, 1)) - strong_multiply.call(t, x)
+        safe = where(t > 0, t, where(equal(t, 0), 1, math.nan))
+        loss = t * log(safe) - strong_multiply.call(t, x)
     if batch:
         return _sum(loss) / (x.shape[0] if x.ndim else 1)
     return reduced(loss, reduction)
@@ -444,9 +452,10 @@ def gaussian_nll_loss(
     Parameters
     ----------
     input, target
-        Means and values, of one shape.
+        Means and values, which broadcast against each other.
     var
-        Variances: of that shape, with a last axis of length 1, or without it.
+        Variances: of their broadcast shape, or one that broadcasts to it, or without its last axis;
+        a number.
     full
         Whether to add the constant log(2 pi) / 2.
     eps
@@ -466,18 +475,20 @@ def gaussian_nll_loss(
     >>> pg.nn.functional.gaussian_nll_loss(one, 3 * one, one)
     tensor(2., dtype=float32)
     """
-    x, t = pair(input, target, reduction, "gaussian_nll_loss")
+    x = as_tensor(input, "gaussian_nll_loss, argument input")
+    t = as_tensor(target, "gaussian_nll_loss, argument target")
+    check_reduction(reduction, "gaussian_nll_loss")
+    d = x - t
     v = as_tensor(var, "gaussian_nll_loss, argument var")
-    if v.shape == x.shape[:-1] and v.shape != x.shape:
+    if v.shape == d.shape[:-1] and v.shape != d.shape:
         v = v[..., None]
-    if v.ndim and v.shape not in (x.shape, (*x.shape[:-1], 1)):
+    if not broadcasts_to(v.shape, d.shape):
         raise ShapeError(
-            f"variances of shape {v.shape} for values of {x.shape}",
+            f"variances of shape {v.shape} for values of {d.shape}",
             f"gaussian_nll_loss{describe([x, t, v])}",
             "pass one for each value, or one for each lane along the last axis",
         )  # fmt: skip
     v = v + (maximum(v, eps) - v).detach()
-    d = x - t
     loss = 0.5 * (log(v) + divide(d * d, v))
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)

@@ -266,7 +266,8 @@ def batch_norm(
     Raises
     ------
     ShapeError, InvalidArgumentError
-        Shapes do not fit; there is one value for each channel in training; no statistics otherwise.
+        Shapes do not fit; there is one value for each channel in training; no statistics otherwise;
+        eps is negative.
 
     Examples
     --------
@@ -302,7 +303,13 @@ def _by_batch(
     """Standardised by the statistics of the batch, which the running ones follow."""
     axis = (0, *range(2, x.ndim))
     n = count(x.shape, axis)
-    if n < 2:
+    if eps < 0:
+        raise InvalidArgumentError(
+            f"eps={eps} is negative", "batch_norm, argument eps", "pass a number >= 0"
+        )
+    if not n:
+        return x  # nothing to take statistics of, and nothing to standardise
+    if n == 1:
         raise InvalidArgumentError(
             f"{n} values for each channel have no variance", f"batch_norm{describe([x])}, training",
             "pass a larger batch, or training=False (module.eval())",

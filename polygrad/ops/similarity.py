@@ -6,12 +6,16 @@ import math
 from typing import Any
 
 from polygrad.calls import describe
+from polygrad.dtypes import real_of
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor, normalize_axis
+from polygrad.ops.comparison import not_equal
+from polygrad.ops.creation import to_place
 from polygrad.ops.elementwise import abs as _abs
 from polygrad.ops.elementwise import divide, maximum, sqrt
 from polygrad.ops.elementwise import pow as _pow
+from polygrad.ops.manipulation import broadcast_to, reshape
 from polygrad.ops.padding import pad
 from polygrad.ops.statistical import max as _max
 from polygrad.ops.statistical import sum as _sum
@@ -21,7 +25,10 @@ _table = Chapter("similarity", "nn.functional")
 
 
 def norm(x: Tensor, p: float, axis: int, keepdims: bool) -> Tensor:
-    """The p-norm along an axis; its gradient at zero is zero."""
+    """The p-norm along an axis; its gradient at zero is zero. Of p = 0: how many are not zero."""
+    if p == 0:
+        some = to_place(not_equal(x, 0), real_of(x.dtype))
+        return _sum(some, axis=axis, keepdims=keepdims)
     if p == math.inf:
         return _max(_abs(x), axis=axis, keepdims=keepdims)
     if p == 1:
@@ -35,7 +42,8 @@ def norm(x: Tensor, p: float, axis: int, keepdims: bool) -> Tensor:
 @_table.public(samples=lambda s: [
     ((s.real(4, 3),), {}), ((s.real(4, 3),), {"p": 1.0, "axis": 0}), ((s.real(3),), {"axis": -1}),
     ((s.real(2, 3),), {"p": 3.0}), ((s.real(2, 3),), {"eps": 5.0}),
-    ((s.distinct(2, 3),), {"p": float("inf")}),
+    ((s.distinct(2, 3),), {"p": float("inf")}), ((s.real(2, 3),), {"p": 0}),
+    ((s.real(),), {"axis": 0}),
 ])  # fmt: skip
 def normalize(input: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:
     """Vectors along an axis over their p-norm, or over `eps` if that is greater.
@@ -43,9 +51,9 @@ def normalize(input: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> 
     Parameters
     ----------
     input
-        Tensor of any shape.
+        Tensor of any shape; a number counts as a vector of one.
     p
-        Of the norm; `float("inf")` for the largest absolute value.
+        Of the norm; `float("inf")` for the largest absolute value, 0 for how many are not zero.
     axis
         Along which the vectors lie.
     eps
@@ -63,13 +71,26 @@ def normalize(input: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> 
     tensor([[0.6, 0.8]], dtype=float32)
     """
     x = as_tensor(input, "normalize, argument input")
+    if not x.ndim:
+        return reshape(normalize(reshape(x, (1,)), p, axis, eps), ())
     axis = normalize_axis(axis, x.ndim, "normalize")
     return divide(x, maximum(norm(x, p, axis, keepdims=True), eps))  # type: ignore[no-any-return]
 
 
+def _as_long(x: Tensor, other: Tensor, axis: int) -> Tensor:
+    """x, along a negative axis as long as the broadcast shape."""
+    n = x.shape[axis] if -axis <= x.ndim else 1
+    length = other.shape[axis] if n == 1 and -axis <= other.ndim else n
+    if length == n and -axis <= x.ndim:
+        return x
+    shape = (1,) * (-axis - x.ndim) + x.shape
+    return broadcast_to(x, (*shape[:axis], length, *shape[len(shape) + axis + 1 :]))
+
+
 @_table.public(samples=lambda s: [
     ((s.real(4, 3), s.real(4, 3)), {}), ((s.real(4, 3), s.real(3)), {"axis": -1, "eps": 0.1}),
-    ((s.real(4, 3), s.real(4, 1)), {"axis": 0}),
+    ((s.real(4, 3), s.real(4, 1)), {"axis": 0}), ((s.real(1, 3), s.real(4, 3)), {"axis": 0}),
+    ((s.real(3), s.real(2, 3)), {"axis": 0}), ((s.real(), s.real()), {"axis": 0}),
 ])  # fmt: skip
 def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along an axis; 0 if one of them is zero.
@@ -101,22 +122,20 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Ten
     """
     a = as_tensor(x1, "cosine_similarity, argument x1")
     b = as_tensor(x2, "cosine_similarity, argument x2")
+    if not a.ndim and not b.ndim:
+        return cosine_similarity(reshape(a, (1,)), reshape(b, (1,)), axis, eps)
     ndim = max(a.ndim, b.ndim)
     axis = normalize_axis(axis, ndim, "cosine_similarity") - ndim
-    if -axis > min(a.ndim, b.ndim):
-        raise ShapeError(
-            f"shapes {a.shape} and {b.shape} do not both have the axis {axis}",
-            f"cosine_similarity{describe([a, b])}", "add axes of length 1",
-        )  # fmt: skip
+    a, b = _as_long(a, b, axis), _as_long(b, a, axis)
     return _sum(normalize(a, axis=axis, eps=eps) * normalize(b, axis=axis, eps=eps), axis=axis)
 
 
 @_table.public(samples=lambda s: [
     ((s.real(4, 3), s.real(4, 3)), {}),
-    ((s.real(4, 3), s.real(3)), {"p": 1.0, "keepdim": True, "eps": 0.1}),
+    ((s.real(4, 3), s.real(3)), {"p": 1.0, "keepdims": True, "eps": 0.1}),
 ])  # fmt: skip
 def pairwise_distance(
-    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False
 ) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last axis.
 
@@ -125,7 +144,7 @@ def pairwise_distance(
     tensor([5.], dtype=float32)
     """
     a = as_tensor(x1, "pairwise_distance, argument x1")
-    return norm(a - x2 + eps, p, -1, keepdims=keepdim)
+    return norm(a - x2 + eps, p, -1, keepdims=keepdims)
 
 
 @_table.public(samples=lambda s: [

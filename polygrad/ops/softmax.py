@@ -8,6 +8,7 @@ from typing import Any
 from polygrad.families import OPERATIONS, Chapter
 from polygrad.ops._axes import as_tensor, normalize_axis, widened
 from polygrad.ops.creation import to_place
+from polygrad.ops.manipulation import reshape
 from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor
 
@@ -51,15 +52,17 @@ log_softmax_primitive = Primitive(
 def _samples(s: Any) -> Any:
     return [
         ((s.real(2, 3),), {}), ((s.real(2, 3, 2),), {"axis": 1}), ((s.real(1),), {"axis": 0}),
-        ((s.real(2, 0),), {}), ((s.real(0, 2),), {}),
+        ((s.real(2, 0),), {}), ((s.real(0, 2),), {}), ((s.real(),), {}), ((s.real(),), {"axis": 0}),
     ]  # fmt: skip
 
 
-def _along(input: Any, axis: int, dtype: Any, where: str) -> tuple[Tensor, int]:
-    x = as_tensor(input, f"{where}, argument input")
+def _along(primitive: Primitive, x: Tensor, axis: int, dtype: Any, where: str) -> Tensor:
+    """Of a 0-d tensor as of a vector of one."""
     if dtype is not None:
         x = to_place(x, dtype)
-    return x, normalize_axis(axis, x.ndim, where)
+    if not x.ndim:
+        return reshape(primitive.call(reshape(x, (1,)), axis=normalize_axis(axis, 1, where)), ())
+    return primitive.call(x, axis=normalize_axis(axis, x.ndim, where))  # type: ignore[no-any-return]
 
 
 @_table.public(samples=_samples)
@@ -69,7 +72,8 @@ def softmax(input: Any, axis: int = -1, dtype: Any = None) -> Tensor:
     Parameters
     ----------
     input
-        Tensor of at least one axis. Integers are computed in the default floating dtype.
+        Tensor; a number counts as a vector of one. Integers are computed in the default floating
+        dtype.
     axis
         Along which the sum is 1.
     dtype
@@ -91,8 +95,8 @@ def softmax(input: Any, axis: int = -1, dtype: Any = None) -> Tensor:
     >>> pg.nn.functional.softmax(pg.tensor([1.0, 1.0]))
     tensor([0.5, 0.5], dtype=float32)
     """
-    x, axis = _along(input, axis, dtype, "softmax")
-    return softmax_primitive.call(x, axis=axis)  # type: ignore[no-any-return]
+    x = as_tensor(input, "softmax, argument input")
+    return _along(softmax_primitive, x, axis, dtype, "softmax")
 
 
 @_table.public(samples=_samples)
@@ -105,8 +109,8 @@ def log_softmax(input: Any, axis: int = -1, dtype: Any = None) -> Tensor:
     >>> pg.nn.functional.log_softmax(pg.tensor([0.0, -1000.0]))
     tensor([    0., -1000.], dtype=float32)
     """
-    x, axis = _along(input, axis, dtype, "log_softmax")
-    return log_softmax_primitive.call(x, axis=axis)  # type: ignore[no-any-return]
+    x = as_tensor(input, "log_softmax, argument input")
+    return _along(log_softmax_primitive, x, axis, dtype, "log_softmax")
 
 
 @_table.public(samples=_samples)
@@ -117,8 +121,8 @@ def softmin(input: Any, axis: int = -1, dtype: Any = None) -> Tensor:
     >>> pg.nn.functional.softmin(pg.tensor([1.0, 1.0]))
     tensor([0.5, 0.5], dtype=float32)
     """
-    x, axis = _along(input, axis, dtype, "softmin")
-    return softmax_primitive.call(-x, axis=axis)  # type: ignore[no-any-return]
+    x = -as_tensor(input, "softmin, argument input")
+    return _along(softmax_primitive, x, axis, dtype, "softmin")
 
 
 # PyTorch has these two in its main namespace, and as methods, as well.

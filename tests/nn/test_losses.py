@@ -356,7 +356,7 @@ LABELS, FIT = pg.tensor([[1, 2], [1, 1]]), pg.zeros((4, 2, 3))
         (lambda: F.multi_margin_loss(X, pg.tensor([1, 3])), OutOfRangeError, "0 to 2"),
         (lambda: F.multi_margin_loss(X, pg.tensor([1])), ShapeError, "each lane"),
         (lambda: F.multi_margin_loss(X, X[:, 0]), DtypeError, "int64"),
-        (lambda: F.multi_margin_loss(X[0, 0], pg.tensor(0)), ShapeError, "classes"),
+        (lambda: F.multi_margin_loss(X[None], pg.tensor(0)), ShapeError, "classes"),
         (lambda: F.multi_margin_loss(X, pg.tensor([1, 0]), p=3), InvalidArgumentError, "1 or 2"),
         (lambda: F.multi_margin_loss(X, pg.tensor([1, 0]), weight=X[0, :2]), ShapeError, "each"),
         (lambda: F.multilabel_margin_loss(X, pg.tensor([[0, 1, 2]])), ShapeError, "fill"),
