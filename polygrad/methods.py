@@ -9,7 +9,7 @@ from typing import Any
 
 from polygrad import dtypes
 from polygrad.device import Device
-from polygrad.errors import DtypeError, InvalidArgumentError, ShapeError
+from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.families import OPERATIONS
 from polygrad.gradients import backward_method, retain_grad, retains_grad
 from polygrad.indexing import size_of
@@ -341,15 +341,32 @@ def to(
 
 
 def read_place(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:
-    """(dtype, device) from what `to` was given: devices, dtypes and Tensors, in any order."""
+    """(dtype, device) from what `to` was given: devices, dtypes and Tensors, in any order.
+
+    A bool is PyTorch's `non_blocking`, which has no effect.
+
+    Raises
+    ------
+    InvalidTypeError
+        Two devices, or two dtypes.
+    """
+    dtypes_given = [] if dtype is None else [dtype]
+    devices_given = [] if device is None else [device]
     for arg in args:
         if isinstance(arg, Tensor):
-            device, dtype = arg.device, arg.dtype
+            devices_given.append(arg.device)
+            dtypes_given.append(arg.dtype)
         elif _is_device(arg):
-            device = arg
-        elif arg is not None:
-            dtype = arg
-    return dtype, device
+            devices_given.append(arg)
+        elif arg is not None and not isinstance(arg, bool):
+            dtypes_given.append(arg)
+    for found, what in ((dtypes_given, "dtype"), (devices_given, "device")):
+        if len(found) > 1:
+            raise InvalidTypeError(
+                f"{len(found)} {what}s were given: {', '.join(map(str, found))}", "to",
+                f"name one {what}",
+            )  # fmt: skip
+    return (dtypes_given or [None])[0], (devices_given or [None])[0]
 
 
 def _is_device(arg: Any) -> bool:

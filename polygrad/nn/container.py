@@ -23,9 +23,12 @@ class _Row(Module):
         super().__init__()
         self._renumber(values)
 
+    def _names(self) -> list[str]:
+        return [name for name, kind in self.registry.items() if kind == self.kind]
+
     def _values(self) -> list[Any]:
         held = self.__dict__
-        return [held[name] for name in self.registry]
+        return [held[name] for name in self._names()]
 
     def _checked(self, value: Any) -> Any:
         if not isinstance(value, self.accepts):
@@ -37,7 +40,7 @@ class _Row(Module):
 
     def _name(self, index: Any) -> str:
         """The registered name at a position, counted from the end if negative."""
-        position, names = operator.index(index), list(self.registry)
+        position, names = operator.index(index), self._names()
         if not -len(names) <= position < len(names):
             raise OutOfRangeError(
                 f"there is no item {position}", f"{type(self).__name__} of {len(names)}",
@@ -47,7 +50,7 @@ class _Row(Module):
 
     def _refill(self, pairs: Iterable[tuple[str, Any]]) -> None:
         pairs = list(pairs)
-        for name in tuple(self.registry):
+        for name in self._names():
             delattr(self, name)
         for name, value in pairs:
             self._register(name, self._checked(value), self.kind)
@@ -57,7 +60,7 @@ class _Row(Module):
 
     def __len__(self) -> int:
         """How many there are."""
-        return len(self.registry)
+        return len(self._names())
 
     def __iter__(self) -> Iterator[Any]:
         """In order."""
@@ -138,14 +141,15 @@ class Sequential(_Row):
     def forward(self, input: Any) -> Any:
         """Pass `input` through all."""
         held = self.__dict__
-        for name in self.registry:
-            input = held[name](input)
+        for name, kind in self.registry.items():
+            if kind == "module":
+                input = held[name](input)
         return input
 
     def __getitem__(self, index: Any) -> Any:
         """One of them, or a Sequential of those in a slice, under their names."""
         if isinstance(index, slice):
-            return type(self)({n: self.__dict__[n] for n in list(self.registry)[index]})
+            return type(self)({n: self.__dict__[n] for n in self._names()[index]})
         return super().__getitem__(index)
 
     def __add__(self, other: Iterable[Any]) -> Self:
@@ -196,19 +200,19 @@ class _Named(Module):
 
     def __len__(self) -> int:
         """How many there are."""
-        return len(self.registry)
+        return len(self.keys())
 
     def __iter__(self) -> Iterator[str]:
         """The names."""
-        return iter(tuple(self.registry))
+        return iter(self.keys())
 
     def __contains__(self, name: object) -> bool:
         """Whether there is one of this name."""
-        return name in self.registry
+        return isinstance(name, str) and self.registry.get(name) == self.kind
 
     def __getitem__(self, name: str) -> Any:
         """The one of this name. Raises KeyError."""
-        if name not in self.registry:
+        if name not in self:
             raise KeyError(name)
         return self.__dict__[name]
 
@@ -218,17 +222,17 @@ class _Named(Module):
 
     def __delitem__(self, name: str) -> None:
         """Take one out. Raises KeyError."""
-        if name not in self.registry:
+        if name not in self:
             raise KeyError(name)
         delattr(self, name)
 
     def keys(self) -> list[str]:
         """The names."""
-        return list(self.registry)
+        return [name for name, kind in self.registry.items() if kind == self.kind]
 
     def values(self) -> list[Any]:
         """What is held, in the order of the names."""
-        return [self.__dict__[name] for name in self.registry]
+        return [self.__dict__[name] for name in self.keys()]
 
     def items(self) -> list[tuple[str, Any]]:
         """(name, value) in order."""
@@ -236,7 +240,7 @@ class _Named(Module):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The one of this name, or `default`."""
-        return self.__dict__[name] if name in self.registry else default
+        return self.__dict__[name] if name in self else default
 
     def pop(self, name: str) -> Any:
         """Take one out and return it."""

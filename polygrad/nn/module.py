@@ -236,11 +236,15 @@ class Module(Holder):
         return self
 
     # ---- places -----------------------------------------------------------------------------
-    def to(self, *args: Any, dtype: Any = None, device: Any = None) -> Self:
+    def to(
+        self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False
+    ) -> Self:
         """Move parameters and buffers to a device, a floating dtype, or both, in place.
 
         Called as `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`. Integer buffers
-        keep their dtype.
+        keep their dtype; complex tensors become complex ones of the precision of a real dtype. All
+        stay the same objects, gradients move along, and a move that fails has moved nothing.
+        `non_blocking` has no effect: when a copy runs is the array library's affair.
 
         Raises
         ------
@@ -248,10 +252,26 @@ class Module(Holder):
             The dtype is not floating, or the device does not have it.
         UnknownDeviceError
             There is no such device.
+        InvalidTypeError
+            Two devices or two dtypes were given.
         """
+        del non_blocking
         dtype, device = read_place(args, dtype, device)
         places.move(self, device, dtype)
         return self
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """Move parameters and buffers to a device without their values: those are arbitrary then.
+
+        For values that are loaded or initialised there. Gradients are forgotten. Without `recurse`
+        the modules below stay where they are. Raises as `to`.
+        """
+        places.move_empty(self, device, recurse=recurse)
+        return self
+
+    def cpu(self) -> Self:
+        """All parameters and buffers on the host: `to("cpu")`."""
+        return self.to("cpu")
 
     def float(self) -> Self:
         """Floating parameters and buffers in float32."""
@@ -268,6 +288,18 @@ class Module(Holder):
     def bfloat16(self) -> Self:
         """Floating parameters and buffers in bfloat16, which needs ml_dtypes."""
         return self.to(dtypes.bfloat16)
+
+    def type(self, dst_type: Any) -> Self:
+        """All parameters and buffers in one dtype, integers too.
+
+        Raises
+        ------
+        DtypeError
+            An integer dtype, but a parameter requires grad; a real one, but a tensor is complex;
+            or the device does not have it.
+        """
+        places.convert(self, dst_type)
+        return self
 
     # ---- text -------------------------------------------------------------------------------
     def extra_repr(self) -> str:

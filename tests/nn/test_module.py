@@ -12,7 +12,9 @@ import pytest
 
 import polygrad as pg
 from polygrad import nn
-from polygrad.errors import InvalidArgumentError, InvalidTypeError
+from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError, OutOfMemoryError
+from polygrad.nn import places
+from polygrad.ops.creation import to_place
 from polygrad.testing import assert_close
 from polygrad.testing.compare import host
 
@@ -255,6 +257,134 @@ def test_moving_changes_floating_dtypes_only():
     assert m.float()[0].weight.dtype == pg.float32
     with pytest.raises(pg.PolygradError, match="cannot be int32"):
         m.to(pg.int32)
+
+
+def test_a_move_that_fails_has_moved_nothing(monkeypatch):
+    m = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).double()
+    pg.sum(m(pg.ones((2, 2), dtype=pg.float64))).backward()
+    tensors = [*m.parameters(), *m.buffers()]
+    before = [(t.array, t.kernels, t.gradient) for t in tensors]
+    with pytest.raises(DtypeError, match="has no float64"):
+        m.to("strict:no_float64")
+    moved = iter(range(3))
+
+    def fails(t, dtype=None, device=None):  # as a device whose memory is full
+        if next(moved, None) is None:
+            raise OutOfMemoryError("the memory is exhausted", "to", "free some")
+        return to_place(t, dtype, device)
+
+    monkeypatch.setattr(places, "to_place", fails)
+    for move in (m.float, lambda: m.to("frozen:0", pg.float32), lambda: m.type(pg.float32)):
+        moved = iter(range(3))
+        with pytest.raises(OutOfMemoryError):
+            move()
+        for t, (array, kernels, gradient) in zip(tensors, before, strict=True):
+            assert t.array is array and t.kernels is kernels and t.gradient is gradient
+
+
+def test_the_forms_of_a_move():
+    m = nn.Linear(2, 2)
+    like = pg.zeros(1, dtype=pg.float64, device="frozen:0")
+    for move, device, dtype in (
+        (lambda: m.to("frozen:0"), "frozen:0", pg.float32),
+        (lambda: m.to(pg.float64), "frozen:0", pg.float64),
+        (lambda: m.to("cpu", pg.float16), "cpu", pg.float16),
+        (lambda: m.to("cpu", "float32", True), "cpu", pg.float32),
+        (lambda: m.to(like, non_blocking=True), "frozen:0", pg.float64),
+        (lambda: m.to(device="cpu", dtype=pg.float32), "cpu", pg.float32),
+        (lambda: m.to("frozen:0").cpu(), "cpu", pg.float32),
+        (lambda: m.to(None, None), "cpu", pg.float32),
+        (m.to, "cpu", pg.float32),
+    ):  # fmt: skip
+        assert move() is m
+        assert m.weight.device == m.bias.device == device
+        assert m.weight.dtype == dtype
+    for wrong in (
+        lambda: m.to("cpu", "frozen:0"), lambda: m.to("cpu", device="cpu"),
+        lambda: m.to(pg.float32, pg.float64), lambda: m.to(like, "cpu"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidTypeError, match="2 d"):
+            wrong()
+
+
+def test_all_tensors_in_one_dtype():
+    m = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    m.type(pg.float64)
+    assert {t.dtype for t in m.state_dict().values()} == {pg.float64}
+    with pytest.raises(DtypeError, match="require grad cannot be int64"):
+        m.type(pg.int64)
+    m.requires_grad_(False).type("int64")
+    assert {t.dtype for t in m.state_dict().values()} == {pg.int64}
+
+
+def test_complex_parameters_stay_complex():
+    m = nn.Module()
+    m.z = nn.Parameter(pg.tensor([1 + 2j]))
+    m.x = nn.Parameter(pg.tensor([1.0]))
+    m.double()
+    assert m.z.dtype == pg.complex128 and m.x.dtype == pg.float64
+    with pytest.raises(DtypeError):
+        m.type(pg.float32)
+    assert m.z.dtype == pg.complex128 and m.x.dtype == pg.float64
+    m.to(pg.complex64)
+    assert m.z.dtype == m.x.dtype == pg.complex64
+    assert host(m.z).tolist() == [1 + 2j]
+
+
+def test_shared_parameters_stay_shared_and_views_are_cut_off(device):
+    m = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    m[1].weight = m[0].weight
+    optimizer = pg.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)
+    m.to(device)
+    assert m[1].weight is m[0].weight and m[1].weight.device == device
+    for _ in range(2):
+        optimizer.zero_grad()
+        pg.sum(m(pg.ones((1, 2), device=device))).backward()
+        optimizer.step()
+    assert_close(m[1].weight, m[0].weight)
+
+
+def test_a_buffer_with_a_history_keeps_it():
+    m = nn.Module()
+    x = pg.tensor([1.0], requires_grad=True)
+    m.register_buffer("b", x * 3.0)
+    m.double()
+    pg.sum(m.b).backward()
+    assert m.b.dtype == pg.float64 and host(x.grad).tolist() == [3.0]
+
+
+def test_moving_without_values(device):
+    m = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    pg.sum(m(pg.ones((2, 2)))).backward()
+    weight = m[0].weight
+    assert m.to_empty(device=device) is m
+    assert m[0].weight is weight and weight.device == device and weight.shape == (2, 2)
+    assert weight.requires_grad and weight.grad is None
+    assert m[1].running_mean.device == device
+    m.to_empty(device="cpu", recurse=False)
+    assert weight.device == device
+
+
+def test_containers_count_their_own_kind():
+    row = nn.ModuleList([nn.ReLU()])
+    row.scale = nn.Parameter(pg.zeros(1))
+    row.register_buffer("b", pg.zeros(1))
+    row.append(nn.Tanh())
+    assert len(row) == 2 and [type(m).__name__ for m in row] == ["ReLU", "Tanh"]
+    assert isinstance(row[-1], nn.Tanh) and list(row.state_dict()) == ["scale", "b"]
+    del row[0]
+    assert len(row) == 1 and row.scale is not None
+    s = nn.Sequential(nn.ReLU())
+    s.scale = nn.Parameter(pg.zeros(1))
+    assert s(pg.ones(1)).shape == (1,) and len(s[:1]) == 1
+    d = nn.ModuleDict({"a": nn.ReLU()})
+    d.scale = nn.Parameter(pg.zeros(1))
+    assert list(d) == d.keys() == ["a"] and "scale" not in d and d.get("scale") is None
+    assert len(d) == len(d.values()) == 1
+    with pytest.raises(KeyError):
+        d["scale"]
+    d.clear()
+    assert not d.keys() and d.scale is not None
 
 
 # ---- hooks ------------------------------------------------------------------------------------
