@@ -6,8 +6,12 @@ function returns the tensor, runs without recording, and takes a `generator`.
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -19,15 +23,43 @@ from polygrad.writes import write
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_",
-    "normal_", "ones_", "orthogonal_", "sparse_", "trunc_normal_", "uniform_", "xavier_normal_",
-    "xavier_uniform_", "zeros_",
+    "normal_", "ones_", "orthogonal_", "skipped", "sparse_", "trunc_normal_", "uniform_",
+    "xavier_normal_", "xavier_uniform_", "zeros_",
 ]  # fmt: skip
 
 Host = np.ndarray[Any, Any]
+Filler = TypeVar("Filler", bound=Callable[..., Tensor])
+_skipping: ContextVar[bool] = ContextVar("polygrad.init_skipped", default=False)
 _LINEAR = (
     "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
     "conv_transpose3d",
 )  # fmt: skip
+
+
+@contextmanager
+def skipped() -> Iterator[None]:
+    """Within the block, in this thread, these functions do nothing: no write, no random number.
+
+    >>> import polygrad as pg
+    >>> with skipped():
+    ...     ones_(pg.zeros(2))
+    tensor([0., 0.], dtype=float32)
+    """
+    token = _skipping.set(True)
+    try:
+        yield
+    finally:
+        _skipping.reset(token)
+
+
+def _fills(function: Filler) -> Filler:
+    """What all functions have in common that write values."""
+
+    @functools.wraps(function)
+    def inner(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return tensor if _skipping.get() else function(tensor, *args, **kwargs)
+
+    return cast("Filler", inner)
 
 
 def _fill(tensor: Tensor, host: Host) -> Tensor:
@@ -101,6 +133,7 @@ def _fan(tensor: Tensor, mode: str, where: str) -> int:
 
 
 # ---- one distribution -----------------------------------------------------------------------
+@_fills
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: random.Generator | None = None
 ) -> Tensor:
@@ -111,6 +144,7 @@ def uniform_(
     return _fill(tensor, drawn.numpy())
 
 
+@_fills
 def normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -124,6 +158,7 @@ def normal_(
     return _fill(tensor, drawn.numpy())
 
 
+@_fills
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -158,22 +193,26 @@ def trunc_normal_(
     return _fill(tensor, np.clip(z.reshape(tensor.shape) * std + mean, a, b))
 
 
+@_fills
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """One number everywhere."""
     return _constant(tensor, val)
 
 
+@_fills
 def ones_(tensor: Tensor) -> Tensor:
     """Ones."""
     return _constant(tensor, 1.0)
 
 
+@_fills
 def zeros_(tensor: Tensor) -> Tensor:
     """Zeros."""
     return _constant(tensor, 0.0)
 
 
 # ---- structure ------------------------------------------------------------------------------
+@_fills
 def eye_(tensor: Tensor) -> Tensor:
     """The identity, in a matrix. Raises ShapeError for others."""
     if tensor.ndim != 2:
@@ -181,6 +220,7 @@ def eye_(tensor: Tensor) -> Tensor:
     return _fill(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
 
 
+@_fills
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """A weight of a convolution that hands channels through. Raises ShapeError for others."""
     if tensor.ndim not in (3, 4, 5):
@@ -202,6 +242,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return _fill(tensor, host)
 
 
+@_fills
 def orthogonal_(
     tensor: Tensor, gain: float = 1.0, generator: random.Generator | None = None
 ) -> Tensor:
@@ -226,6 +267,7 @@ def orthogonal_(
     return _fill(tensor, gain * (q.T if rows < columns else q).reshape(tensor.shape))
 
 
+@_fills
 def sparse_(
     tensor: Tensor, sparsity: float, std: float = 0.01, generator: random.Generator | None = None
 ) -> Tensor:
@@ -250,6 +292,7 @@ def sparse_(
 
 
 # ---- scaled to the fans -----------------------------------------------------------------------
+@_fills
 def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, generator: random.Generator | None = None
 ) -> Tensor:
@@ -261,6 +304,7 @@ def xavier_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@_fills
 def xavier_normal_(
     tensor: Tensor, gain: float = 1.0, generator: random.Generator | None = None
 ) -> Tensor:
@@ -269,6 +313,7 @@ def xavier_normal_(
     return normal_(tensor, 0.0, std, generator)
 
 
+@_fills
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0.0,
@@ -287,6 +332,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@_fills
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0.0,

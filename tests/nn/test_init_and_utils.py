@@ -9,7 +9,13 @@ import pytest
 
 import polygrad as pg
 from polygrad import nn
-from polygrad.errors import GradientError, InvalidArgumentError, ShapeError
+from polygrad.errors import (
+    DtypeError,
+    GradientError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    ShapeError,
+)
 from polygrad.nn import init
 from polygrad.testing import assert_close
 from polygrad.testing.compare import host
@@ -157,3 +163,126 @@ def test_vectors():
     assert_close(nn.utils.parameters_to_vector(m.parameters()), v * 2)
     with pytest.raises(ShapeError, match="13 numbers"):
         nn.utils.vector_to_parameters(pg.zeros(5), m.parameters())
+    with pytest.raises(InvalidTypeError, match="no Tensor"):
+        nn.utils.vector_to_parameters([0.0] * 13, m.parameters())
+    with pytest.raises(InvalidArgumentError, match="no parameters"):
+        nn.utils.parameters_to_vector([])
+
+
+def test_norms_of_negative_orders_and_of_several_dtypes():
+    gradients = [pg.tensor([1.0, -2.0]), pg.tensor([4.0], dtype=pg.float64)]
+    norm = nn.utils.get_total_norm
+    assert norm(gradients).dtype == pg.float64
+    assert_close(norm(gradients, -math.inf), np.float64(1.0))
+    assert_close(norm(gradients, -1), np.float64(1 / 1.75))
+    assert_close(norm([*gradients, pg.tensor([math.inf])], -1.0), np.float64(1 / 1.75))
+    assert host(norm([*gradients, pg.tensor([0.0])], -2.0)) == 0.0
+    assert math.isnan(norm([*gradients, pg.tensor([math.nan])], -2.0).item())
+    assert_close(norm(gradients, "inf"), np.float64(4.0))
+
+
+def test_a_generator_that_is_used_up_is_noticed():
+    m = nn.Linear(1, 1)
+    parameters = m.parameters()
+    assert len(list(parameters)) == 2
+    with pytest.warns(UserWarning, match="used up"):
+        assert host(nn.utils.clip_grad_norm_(parameters, 1.0)) == 0
+    assert host(nn.utils.clip_grad_norm_([], 1.0)) == 0
+
+
+def test_clipping_values_of_scalars_and_refusals(device):
+    p = nn.Parameter(pg.tensor(0.0, device=device))
+    p.grad = pg.tensor(-3.0, device=device)
+    nn.utils.clip_grad_value_(p, 2)
+    assert p.grad.numpy().shape == () and p.grad.item() == -2.0
+    with pytest.raises(InvalidArgumentError, match="clip_value is -1"):
+        nn.utils.clip_grad_value_(p, -1)
+    z = nn.Parameter(pg.tensor(0j))
+    z.grad = pg.tensor(1j)
+    with pytest.raises(DtypeError, match="no order"):
+        nn.utils.clip_grad_value_([p, z], 1)
+
+
+# ---- fusion -----------------------------------------------------------------------------------
+def with_statistics(norm):
+    for name, t in norm.named_buffers():
+        if t.dtype != pg.int64:
+            init.uniform_(t, 0.5, 1.5) if "var" in name else init.normal_(t)
+    for p in norm.parameters():
+        init.normal_(p)
+    return norm.eval()
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_convolution_takes_in_its_normalization(transposed, axes, groups, affine, bias):
+    make = getattr(nn, f"Conv{'Transpose' if transposed else ''}{axes}d")
+    conv = make(4, 6, 2, groups=groups, bias=bias).eval()
+    norm = with_statistics(getattr(nn, f"BatchNorm{axes}d")(6, affine=affine))
+    x = pg.random.normal((2, 4, *(3,) * axes))
+    fused = nn.utils.fuse_conv_bn_eval(conv, norm, transposed)
+    assert type(fused) is type(conv) and fused.weight is not conv.weight
+    assert_close(fused(x), norm(conv(x)))
+    assert fused.weight.requires_grad and fused.bias.requires_grad == bias
+    with pytest.raises(InvalidArgumentError, match=f"transpose={transposed}"):
+        nn.utils.fuse_conv_bn_eval(conv, norm, not transposed)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("features", [3, 1])
+def test_a_linear_layer_takes_in_its_normalization(device, features, affine, bias):
+    linear = nn.Linear(4, 3, bias=bias, device=device).eval()
+    norm = with_statistics(nn.BatchNorm1d(features, affine=affine, device=device))
+    fused = nn.utils.fuse_linear_bn_eval(linear, norm)
+    x = pg.random.normal((5, 4), device=device)
+    want = norm(linear(x)) if features == 3 else norm(linear(x)[:, None, :])[:, 0, :]
+    assert fused.bias.shape == (3,)
+    assert_close(fused(x), want)
+
+
+def test_what_cannot_be_fused():
+    conv, norm = nn.Conv1d(1, 2, 1), nn.BatchNorm1d(2)
+    with pytest.raises(InvalidArgumentError, match="Conv1d is in training"):
+        nn.utils.fuse_conv_bn_eval(conv, norm)
+    with pytest.raises(InvalidArgumentError, match="BatchNorm1d is in training"):
+        nn.utils.fuse_conv_bn_eval(conv.eval(), norm)
+    bare = nn.BatchNorm1d(2, track_running_stats=False).eval()
+    with pytest.raises(InvalidArgumentError, match="track_running_stats"):
+        nn.utils.fuse_conv_bn_eval(conv, bare)
+    with pytest.raises(InvalidArgumentError, match="3 outputs, 2 features"):
+        nn.utils.fuse_linear_bn_eval(nn.Linear(1, 3).eval(), norm.eval())
+
+
+def test_a_parametrized_layer_is_fused_as_it_is():
+    conv = nn.utils.parametrizations.weight_norm(nn.Conv1d(2, 3, 2)).eval()
+    norm = with_statistics(nn.BatchNorm1d(3))
+    fused = nn.utils.fuse_conv_bn_eval(conv, norm)
+    x = pg.random.normal((1, 2, 4))
+    assert type(fused) is nn.Conv1d and nn.utils.parametrize.is_parametrized(conv)
+    assert_close(fused(x), norm(conv(x)))
+
+
+# ---- layers without values ----------------------------------------------------------------------
+def test_skipping_initialization_draws_nothing(device):
+    before = pg.random.get_state()
+    m = nn.utils.skip_init(nn.Linear, 3, out_features=2, device=device, dtype=pg.float32)
+    assert pg.random.get_state() == before
+    assert m.weight.shape == (2, 3) and m.weight.device == device and m.weight.requires_grad
+    t = pg.zeros((2, 2))
+    with init.skipped():
+        for name in init.__all__:
+            if name.endswith("_"):
+                fill = getattr(init, name)
+                fill(t, 3.0) if name in ("constant_", "sparse_") else fill(t)
+    assert not host(t).any()
+    init.ones_(t)
+    assert host(t).all()
+    with pytest.raises(InvalidTypeError, match="no class of modules"):
+        nn.utils.skip_init(m)
+    with pytest.raises(ZeroDivisionError):
+        nn.utils.skip_init(type("Bad", (nn.Module,), {"__init__": lambda self: 1 / 0}))
+    assert host(init.zeros_(t)).any() == 0

@@ -1,28 +1,62 @@
-"""Gradients and parameters taken together: PyTorch's `torch.nn.utils`; sequences are in `rnn`."""
+"""Gradients and parameters taken together, and more: PyTorch's `torch.nn.utils`.
+
+Sequences are in `rnn`, parametrizations in `parametrize` and `parametrizations`.
+"""
 
 from __future__ import annotations
 
+import functools
+import importlib
 import math
+import types
+import warnings
 from collections.abc import Iterable
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polygrad import dtypes
 from polygrad.config import no_grad
-from polygrad.errors import DeviceMismatchError, GradientError, InvalidArgumentError, ShapeError
-from polygrad.nn.utils import rnn
+from polygrad.errors import (
+    DeviceMismatchError,
+    DtypeError,
+    GradientError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    ShapeError,
+)
+from polygrad.nn.utils import parametrize, rnn
+from polygrad.nn.utils.fusion import (
+    fuse_conv_bn_eval,
+    fuse_conv_bn_weights,
+    fuse_linear_bn_eval,
+    fuse_linear_bn_weights,
+    skip_init,
+)
 from polygrad.ops.creation import tensor
+from polygrad.ops.elementwise import clip
 from polygrad.ops.manipulation import reshape
 from polygrad.ops.rearrangement import concat
 from polygrad.tensor import Tensor, new_tensor, raw
 from polygrad.writes import assign
 
 __all__ = [
-    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
-    "parameters_to_vector", "rnn", "vector_to_parameters",
+    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval",
+    "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm",
+    "parameters_to_vector", "parametrizations", "parametrize", "rnn", "skip_init",
+    "vector_to_parameters",
 ]  # fmt: skip
 
 Tensors = Tensor | Iterable[Tensor]
+
+if TYPE_CHECKING:
+    from polygrad.nn.utils import parametrizations
+
+
+def __getattr__(name: str) -> Any:
+    """`parametrizations` reads the chapters of linear algebra: it is imported when first used."""
+    if name == "parametrizations":
+        return importlib.import_module("polygrad.nn.utils.parametrizations")
+    raise AttributeError(f"module 'polygrad.nn.utils' has no attribute {name!r}")
 
 
 def _gradients(parameters: Tensors) -> list[Tensor]:
@@ -50,21 +84,21 @@ def _total_norm(tensors: list[Tensor], norm_type: float, *, error_if_nonfinite: 
     xp = k.xp
     with k.backend.quiet(), k.guard() if k.guard is not None else nullcontext():
         sizes = [xp.abs(_wide(t)) for t in tensors if t.size]
-        largest = _largest(xp, sizes)
-        if p == math.inf or not sizes:
-            value = largest
-        elif p == 0:
+        # What counts most: the largest, or for a negative order the smallest.
+        scale = _largest(xp, sizes) if p >= 0 else -_largest(xp, [-a for a in sizes])
+        if p == 0:
             value = float(sum(float(xp.sum(xp.astype(a != 0, a.dtype))) for a in sizes))
-        elif largest == 0 or not math.isfinite(largest):
-            value = largest
+        elif math.isinf(p) or scale == 0 or not math.isfinite(scale):
+            value = scale
         else:
-            value = largest * sum(float(xp.sum((a / largest) ** p)) for a in sizes) ** (1 / p)
+            value = scale * sum(float(xp.sum((a / scale) ** p)) for a in sizes) ** (1 / p)
     if error_if_nonfinite and not math.isfinite(value):
         raise GradientError(
             f"the total norm of order {norm_type} is {value}", "argument error_if_nonfinite=True",
             "look for what made it so with pg.autograd.detect_anomaly()",
         )  # fmt: skip
-    real = k.with_dtype(dtypes.real_of(k.dtype))
+    wide = functools.reduce(dtypes.promote, (t.dtype for t in tensors))
+    real = k.with_dtype(dtypes.real_of(wide))
     return new_tensor(real.full((), value), real)
 
 
@@ -149,6 +183,13 @@ def clip_grad_norm_(
     GradientError, DeviceMismatchError
         As `get_total_norm`.
     """
+    if isinstance(parameters, types.GeneratorType):
+        parameters = list(parameters)
+        if not parameters:
+            warnings.warn(
+                "clip_grad_norm_ was given an empty generator, used up perhaps: nothing is clipped",
+                stacklevel=2,
+            )
     found = _gradients(parameters)
     gradients = [p.gradient for p in found if p.gradient is not None]
     total = _total_norm(gradients, norm_type, error_if_nonfinite=error_if_nonfinite)
@@ -157,31 +198,66 @@ def clip_grad_norm_(
 
 
 def clip_grad_value_(parameters: Tensors, clip_value: float) -> None:
-    """Bring all numbers of the gradients of `parameters` into [-clip_value, clip_value]."""
-    bound = float(clip_value)
-    for p in _gradients(parameters):
-        gradient = p.gradient
-        assert gradient is not None  # noqa: S101  _gradients left out the others
-        k = gradient.kernels
-        with k.guard() if k.guard is not None else nullcontext():
-            clipped = k.xp.clip(raw(gradient), -bound, bound)
-        with no_grad():
-            assign(gradient, new_tensor(clipped, k))
-
-
-def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters end to end, in one tensor, on the tape."""
-    return concat([reshape(p, (-1,)) for p in parameters])
-
-
-def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Write the parts of `vec` into the parameters.
+    """Bring all numbers of the gradients of `parameters` into [-clip_value, clip_value].
 
     Raises
     ------
+    InvalidArgumentError
+        The bound is negative.
+    DtypeError
+        A gradient is complex.
+    """
+    bound = float(clip_value)
+    if not bound >= 0:
+        raise InvalidArgumentError(
+            f"clip_value is {clip_value}", "clip_grad_value_", "it must be at least 0"
+        )
+    found = _gradients(parameters)
+    if any(p.kernels.is_complex for p in found):
+        raise DtypeError(
+            "complex numbers have no order", "clip_grad_value_",
+            "clip their norm: clip_grad_norm_",
+        )  # fmt: skip
+    for p in found:
+        gradient = p.gradient
+        assert gradient is not None  # noqa: S101  _gradients left out the others
+        with no_grad():
+            assign(gradient, clip(gradient, -bound, bound))
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All parameters end to end, in one tensor, on the tape.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There are none.
+    DeviceMismatchError
+        They live on several devices.
+    """
+    flat = [reshape(p, (-1,)) for p in parameters]
+    if not flat:
+        raise InvalidArgumentError(
+            "there are no parameters", "parameters_to_vector", "pass at least one tensor"
+        )
+    return concat(flat)
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Write the parts of `vec` into the parameters, which keep their dtypes.
+
+    Raises
+    ------
+    InvalidTypeError
+        `vec` is no Tensor.
     ShapeError
         It has not as many numbers as they have together.
     """
+    if not isinstance(vec, Tensor):
+        raise InvalidTypeError(
+            f"a {type(vec).__name__} is no Tensor", "vector_to_parameters, argument vec",
+            "make one with pg.tensor(data)",
+        )  # fmt: skip
     found = list(parameters)
     total = sum(p.size for p in found)
     if vec.shape != (total,):
