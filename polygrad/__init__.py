@@ -49,7 +49,7 @@ _LAZY = {
 _LAZY_NAMES = {
     "manual_seed": "random", "Generator": "random", "show_kernels": "debug",
     "load": "io", "save": "io",
-    "enable_scipy": "interop.scipy_switch", "external": "interop.external",
+    "summary": "nn.summary", "enable_scipy": "interop.scipy_switch", "external": "interop.external",
 }  # fmt: skip
 
 globals().update({dtype.name: dtype for dtype in _STANDARD})

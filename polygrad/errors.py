@@ -20,6 +20,7 @@ __all__ = [
     "InvalidArgumentError",
     "InvalidTypeError",
     "LinearAlgebraError",
+    "MissingLibraryError",
     "OutOfMemoryError",
     "OutOfRangeError",
     "PolygradError",
@@ -55,6 +56,10 @@ class BackendNotInstalledError(PolygradError, ImportError):
 
 class BackendBrokenError(PolygradError, RuntimeError):
     """The array library is installed, but cannot be used (no driver, no device, import fails)."""
+
+
+class MissingLibraryError(PolygradError, ImportError):
+    """A library that is no array library, and that what was asked for needs, is not installed."""
 
 
 class ImportOrderError(PolygradError, ImportError):
