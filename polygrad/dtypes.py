@@ -40,8 +40,12 @@ STANDARD: tuple[Dtype, ...] = (
 ALL: tuple[Dtype, ...] = (*STANDARD, float16)
 NAMES: tuple[str, ...] = tuple(dtype.name for dtype in ALL)
 _KIND_OF_CODE = {"b": BOOL, "i": INTEGER, "u": INTEGER, "f": REAL, "c": COMPLEX}
-_COMPLEX_OF = {float16: complex64, float32: complex64, float64: complex128}
-_REAL_OF = {complex64: float32, complex128: float64}
+# No device has long double, but a backend for reference values may.
+_WIDE, _WIDE_COMPLEX = np.dtype(np.longdouble), np.dtype(np.clongdouble)
+_COMPLEX_OF = {
+    float16: complex64, float32: complex64, float64: complex128, _WIDE: _WIDE_COMPLEX,
+}  # fmt: skip
+_REAL_OF = {complex64: float32, complex128: float64, _WIDE_COMPLEX: _WIDE}
 
 
 def __getattr__(name: str) -> Dtype:

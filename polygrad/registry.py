@@ -33,6 +33,7 @@ from polygrad.errors import (
 __all__ = [
     "ENTRY_POINTS",
     "Entry",
+    "adopt_backend",
     "backend_of",
     "chosen_device",
     "default_device",
@@ -94,6 +95,14 @@ def register_backend(entry: Entry) -> None:
     """Add a backend to the catalogue; one of the same name is replaced."""
     _catalogue[entry.name] = entry
     _loaded.pop(entry.name, None)
+
+
+def adopt_backend(entry: Entry, backend: Backend) -> None:
+    """Add a backend that has been made already, as a test of a plugin does."""
+    register_backend(entry)
+    _loaded[entry.name] = backend
+    for array_type in backend.array_types:
+        _by_type[array_type] = backend
 
 
 def entries() -> tuple[Entry, ...]:
@@ -186,9 +195,7 @@ def _load(name: str) -> Backend:
         raise _broken(entry, f"{type(error).__name__}: {error}") from error
     if backend is None:
         raise _broken(entry, problem)
-    _loaded[name] = backend
-    for array_type in backend.array_types:
-        _by_type[array_type] = backend
+    adopt_backend(entry, backend)
     return backend
 
 

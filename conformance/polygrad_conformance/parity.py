@@ -2,7 +2,7 @@
 
 The same inputs, rounded to the device's dtype, go to both. A gradient needs no double precision on
 the device: it is compared with the float64 gradient of the reference within the tolerance of the
-dtype. """
+dtype."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ class Sampler:
     def integers(self, *shape: int, low: int = 0, high: int = 5) -> Host:
         """Integers in [low, high): int64, or the sampled dtype if it is an integer one."""
         dtype = self.dtype if self.kind == dtypes.INTEGER else dtypes.int64
-        if dtype.kind == "u":
-            low = max(low, 0)
+        if dtype.kind == "u" and low < 0:
+            low, high = (0, high) if high > 0 else (1 - high, 1 - low)
         return np.asarray(self.generator.integers(low, high, shape)).astype(dtype)
 
     def bools(self, *shape: int) -> Host:

@@ -1,0 +1,107 @@
+"""A case: one check of one operation in one dtype on one sample, and how its outcome is recorded.
+
+A case is data and an action. The action takes the `Target`, and returns what it measured or raises:
+`Failed` for a wrong result, `Unsupported` for what the device does not have. Any other exception is
+recorded as an error of the device, not of the suite.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from polygrad.errors import UnsupportedOperationError
+from polygrad_conformance.record import Result
+
+__all__ = ["Case", "Failed", "Measure", "SuiteError", "Unsupported"]
+
+
+class SuiteError(Exception):
+    """A declaration of the suite is wrong: no samples, an unknown name."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a check measured: see the fields of the same names of `Result`."""
+
+    measured: float | None = None
+    bound: float | None = None
+    unit: str = ""
+    grade: str = ""
+    worst: str = ""
+
+
+class Failed(Exception):  # noqa: N818  it is an outcome
+    """The device's result is wrong."""
+
+    def __init__(self, message: str, measure: Measure | None = None) -> None:
+        super().__init__(message)
+        self.measure = measure
+
+
+class Unsupported(Exception):  # noqa: N818  it is an outcome
+    """The device does not have what the case needs."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One check; `id` is its path, which `run -k` and known-failure lists select by.
+
+    Attributes
+    ----------
+    op, dtype, check, sample, layout, step, space, chapter
+        As of `Result`.
+    action
+        Does it: takes the Target, returns a Measure or None, or raises.
+    rests
+        Ids of the cases that must hold for this one to mean anything.
+    """
+
+    op: str
+    dtype: str
+    check: str
+    sample: str
+    action: Callable[[Any], Measure | None] = field(repr=False, compare=False)
+    layout: str = ""
+    step: int = 0
+    space: str = ""
+    chapter: str = ""
+    rests: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """`op/dtype/check/sample`, and `@layout`."""
+        path = f"{self.op}/{self.dtype}/{self.check}/{self.sample}"
+        return f"{path}@{self.layout}" if self.layout else path
+
+    def empty(self) -> Result:
+        """The record of this case before it ran."""
+        return Result(
+            self.id, self.op, self.dtype, self.check, self.sample, self.layout, self.space,
+            self.chapter, self.step,
+        )  # fmt: skip
+
+    def run(self, target: Any) -> Result:
+        """Do it, and record what came of it."""
+        begin = time.perf_counter()
+        measure, message, status = None, "", "pass"
+        try:
+            measure = self.action(target)
+        except Failed as found:
+            measure, message, status = found.measure, str(found), "fail"
+        except (Unsupported, UnsupportedOperationError) as found:
+            message, status = str(found), "unsupported"
+        except SuiteError:
+            raise
+        except Exception as found:  # noqa: BLE001  whatever a device raises is a result
+            message, status = f"{type(found).__name__}: {found}", "error"
+        ms = round((time.perf_counter() - begin) * 1e3, 3)
+        made = replace(self.empty(), status=status, ms=ms, message=message[:2000])
+        if measure is not None:
+            made = replace(
+                made, measured=measure.measured, bound=measure.bound, unit=measure.unit,
+                grade=measure.grade, worst=measure.worst[:400],
+            )  # fmt: skip
+        return made

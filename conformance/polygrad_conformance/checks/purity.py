@@ -1,0 +1,32 @@
+"""Purity: a call leaves its operands as they were, to the last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from polygrad_conformance.case import Case, Failed
+from polygrad_conformance.checks import make
+from polygrad_conformance.checks.dtype import first_error, rests_on
+
+
+def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
+    """One, of all samples, if there are operands."""
+    del level
+    if dtype == "none":
+        return
+
+    def action(target: Any) -> None:
+        for sample in subject.samples(dtype):
+            made = target.evaluate(subject, dtype, sample)
+            if made.error is not None:
+                continue
+            for i, (tensor, host) in enumerate(zip(made.inputs, made.hosts, strict=True)):
+                now = target.download(tensor)
+                if now.tobytes() != np.ascontiguousarray(host).tobytes():
+                    raise Failed(f"sample {sample.name}: the call changed operand {i}")
+        first_error(target, subject, dtype)
+
+    yield make(subject, dtype, "purity", "all", action, rests=rests_on(subject, dtype))

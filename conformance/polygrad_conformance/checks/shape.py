@@ -1,0 +1,36 @@
+"""Shapes: of every part of every result, empty and 0-d ones included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from polygrad_conformance.case import Case, Failed
+from polygrad_conformance.checks import make
+from polygrad_conformance.checks.dtype import first_error, rests_on
+from polygrad_conformance.oracle import ORACLE
+
+
+def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
+    """One: all samples."""
+    del level
+
+    def action(target: Any) -> None:
+        for sample in subject.samples(dtype):
+            made = target.evaluate(subject, dtype, sample)
+            if made.error is not None:
+                continue
+            wanted = [np.shape(part) for part in ORACLE.reference(subject, dtype, sample)]
+            found = [np.shape(part) for part in made.results]
+            if found != wanted:
+                raise Failed(f"sample {sample.name}: shapes {found}, expected {wanted}")
+            # What a Tensor says of itself, and what its data say.
+            said = [tuple(part.shape) for part in made.made if hasattr(part, "kernels")]
+            there = [p.shape for p in made.results if isinstance(p, np.ndarray)]
+            if said != there:
+                raise Failed(f"sample {sample.name}: says {said}, holds {there}")
+        first_error(target, subject, dtype)
+
+    yield make(subject, dtype, "shape", "all", action, rests=rests_on(subject, dtype))

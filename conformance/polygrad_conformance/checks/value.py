@@ -1,0 +1,24 @@
+"""Values: each sample on the device, against its reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from polygrad_conformance.case import Case, Measure
+from polygrad_conformance.checks import make
+from polygrad_conformance.compare import compare_call
+from polygrad_conformance.points import points_of
+
+
+def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
+    """One for each declared sample, and one for the points of an elementwise function."""
+    for sample in [*subject.samples(dtype), *points_of(subject, dtype, level)]:
+
+        def action(target: Any, sample: Any = sample) -> Measure:
+            made = target.evaluate(subject, dtype, sample).checked()
+            measure = compare_call(target, subject, dtype, sample, made.results)
+            target.measures.setdefault((subject.key, dtype), []).append(measure)
+            return measure
+
+        yield make(subject, dtype, "value", sample.name, action)

@@ -1,0 +1,62 @@
+"""The child process that runs cases: what crashes or hangs there costs one case, not the run.
+
+It reads one line of JSON from its standard input, and writes lines of JSON to its standard output:
+`{"about": ...}` once, then `{"begin": place}` and `{"result": ...}` for each case, `{"end": true}`
+at the end. Whatever the device's library prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from polygrad.errors import PolygradError
+from polygrad_conformance import backends, collection
+from polygrad_conformance.case import SuiteError
+from polygrad_conformance.execution import execute
+from polygrad_conformance.target import Target
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run what the line on standard input says."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def say(**message: Any) -> None:
+        out.write(json.dumps(message) + "\n")
+        out.flush()
+
+    order = json.loads(sys.stdin.readline())
+    sys.path[:0] = order["path"]
+    try:
+        device = backends.device_of(order["backend"], order["device"])
+        target = Target(device, order["level"])
+    except PolygradError as error:
+        say(problem=str(error))
+        return
+    except Exception as error:  # noqa: BLE001  a backend's own code; the user gets its text
+        say(problem=f"the backend cannot be used: {type(error).__name__}: {error}")
+        return
+    gaps = [asdict(gap) for gap in target.backend.known_gaps]
+    say(about=backends.describe(target.backend, target.device), gaps=gaps)
+    try:
+        every = {case.id: case for case in collection.collect(order["level"])}
+        cases = [every[name] for name in order["cases"]]
+        for place, result in execute(cases, target, order["statuses"]):
+            if result is None:
+                say(begin=place)
+            else:
+                say(result=result.to_dict())
+    except SuiteError as error:
+        say(suite=str(error))
+        return
+    say(end=True)
+
+
+if __name__ == "__main__":
+    main()
