@@ -252,6 +252,9 @@ def test_a_cache_computes_once_and_sees_assignments():
         with pg.no_grad():
             constant = m.weight
         assert constant is not first and not constant.requires_grad
+        with pg.amp.autocast("cpu", dtype=pg.float16):
+            assert m.weight is not first and m.weight is m.weight
+        assert m.weight is first and len(calls) == 3
         m.weight = pg.zeros((3, 3))
         assert m.weight is not first and not host(m.weight).any()
     assert m.weight is not m.weight

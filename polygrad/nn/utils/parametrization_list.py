@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from polygrad.casting import Policy, policy
 from polygrad.config import is_grad_enabled, no_grad
 from polygrad.errors import (
     DeviceMismatchError,
@@ -31,7 +32,7 @@ __all__ = [
     "reclass", "refuse_other_place", "type_before_parametrizations",
 ]  # fmt: skip
 
-Made = dict[tuple["ParametrizationList", bool], Tensor]
+Made = dict[tuple["ParametrizationList", bool, Policy | None], Tensor]
 _made: ContextVar[Made | None] = ContextVar("polygrad.parametrized", default=None)
 
 
@@ -39,9 +40,9 @@ _made: ContextVar[Made | None] = ContextVar("polygrad.parametrized", default=Non
 def cached() -> Iterator[None]:
     """Within the block, in this thread, each parametrized tensor is computed once, when first read.
 
-    For a forward that reads it several times. What is read while gradients are recorded and what is
-    read under `no_grad` are kept apart. An assignment to the tensor is seen; writes to the
-    originals, by an optimizer's step or `load_state_dict`, are not: they belong outside.
+    For a forward that reads it several times. What is read while gradients are recorded, under
+    `no_grad` and under `autocast` are kept apart. An assignment to the tensor is seen; writes to
+    the originals, by an optimizer's step or `load_state_dict`, are not: they belong outside.
 
     >>> import polygrad as pg
     >>> from polygrad.nn.utils import parametrizations, parametrize
@@ -146,8 +147,8 @@ class ParametrizationList(ModuleList):
 def forget(entry: ParametrizationList) -> None:
     """What `cached` keeps of it is not right any more."""
     made = _made.get() or {}
-    for recorded in (False, True):
-        made.pop((entry, recorded), None)
+    for key in [key for key in made if key[0] is entry]:
+        del made[key]
 
 
 def _name(module: Module) -> str:
@@ -210,7 +211,7 @@ def _property(name: str) -> property:
         made = _made.get()
         if made is None:
             return entry()
-        key = (entry, is_grad_enabled())
+        key = (entry, is_grad_enabled(), policy.get())
         if key not in made:
             made[key] = entry()
         return made[key]
