@@ -128,8 +128,7 @@ class SubsetRandomSampler(Sampler):
 class WeightedRandomSampler(Sampler):
     """Indices drawn with given weights, which need not sum to 1.
 
-    Without replacement the draw is that of Efraimidis and Spirakis (2006): the largest of
-    `log(u) / weight`.
+    The draw is that of `pg.random.multinomial`.
 
     Raises
     ------
@@ -163,16 +162,10 @@ class WeightedRandomSampler(Sampler):
 
     def __iter__(self) -> Iterator[int]:
         """A new draw each time."""
-        n = self.num_samples if self.replacement else self.weights.size
-        u = random.uniform((n,), dtype="float64", device="cpu", generator=self.generator).numpy()
-        if self.replacement:
-            steps = np.cumsum(self.weights)
-            drawn = np.searchsorted(steps, u * steps[-1], side="right")
-        else:
-            with np.errstate(divide="ignore"):
-                keys = np.log(1 - u) / self.weights
-            keys[self.weights == 0] = -np.inf
-            drawn = np.argsort(-keys, kind="stable")[: self.num_samples]
+        drawn = random.multinomial(
+            self.weights, self.num_samples, self.replacement, device="cpu",
+            generator=self.generator,
+        )  # fmt: skip
         return iter(drawn.tolist())
 
     def __len__(self) -> int:

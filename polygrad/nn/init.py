@@ -167,30 +167,17 @@ def trunc_normal_(
     b: float = 2.0,
     generator: random.Generator | None = None,
 ) -> Tensor:
-    """Normal numbers, those outside [a, b] drawn again: PyTorch's distribution, by rejection.
+    """Normal numbers, those outside [a, b] drawn again: `pg.random.truncated_normal`.
 
     Raises
     ------
     InvalidArgumentError
-        The interval is empty, or so far out that almost nothing falls into it.
+        a > b, or std is not above 0.
     """
-    low, high = (a - mean) / std, (b - mean) / std
-    chance = (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2))) / 2
-    if not chance > 1e-4:
-        raise InvalidArgumentError(
-            f"the interval [{a}, {b}] holds next to nothing of a normal of mean {mean}, std {std}",
-            "trunc_normal_, arguments a and b", "choose an interval nearer to the mean",
-        )  # fmt: skip
-    kept: list[Host] = []
-    wanted = tensor.size
-    while wanted > 0:
-        count = math.ceil(1.2 * wanted / chance) + 8
-        z = random.normal((count,), dtype="float64", device="cpu", generator=generator).numpy()
-        z = z[(z >= low) & (z <= high)][:wanted]
-        kept.append(z)
-        wanted -= z.size
-    z = np.concatenate(kept) if kept else np.zeros(0)
-    return _fill(tensor, np.clip(z.reshape(tensor.shape) * std + mean, a, b))
+    drawn = random.truncated_normal(
+        a, b, tensor.shape, mean, std, dtype=tensor.dtype, device="cpu", generator=generator
+    )
+    return _fill(tensor, drawn.numpy())
 
 
 @_fills

@@ -63,9 +63,10 @@ def _holds_arrays(data: Any) -> bool:
     return isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (float, complex))
 
 
-def _contains_tensor(data: Any) -> bool:
+def contains_tensor(data: Any) -> bool:
+    """Whether nested lists hold a Tensor."""
     return isinstance(data, (list, tuple)) and any(
-        isinstance(item, Tensor) or _contains_tensor(item) for item in data
+        isinstance(item, Tensor) or contains_tensor(item) for item in data
     )
 
 
@@ -121,7 +122,7 @@ def tensor(
         made = new_tensor(made.kernels.backend.copy(raw(made)), made.kernels)
     elif not isinstance(data, np.ndarray) and backend_of(data) is not None:
         return tensor(asarray(data), dtype, device, requires_grad)
-    elif _contains_tensor(data):
+    elif contains_tensor(data):
         return tensor(detach(asarray(data)), dtype, device, requires_grad)
     else:
         host, kernels = _place(*_host(data, "tensor, argument data"), dtype, device, "tensor")
@@ -159,7 +160,7 @@ def asarray(
     >>> pg.asarray(np.ones(2)).dtype
     dtype('float64')
     """
-    if _contains_tensor(obj):
+    if contains_tensor(obj):
         if copy is False:
             raise _copy_needed("a list of tensors becomes one", "asarray")
         return to_place(_stacked(obj, *_common(obj, dtype)), None, device)
@@ -210,7 +211,7 @@ def _stacked(obj: Any, dtype: dtypes.Dtype, device: Device) -> Tensor:
     from polygrad.ops.rearrangement import stack  # noqa: PLC0415  a chapter above
 
     return stack([
-        _stacked(item, dtype, device) if _contains_tensor(item)
+        _stacked(item, dtype, device) if contains_tensor(item)
         else asarray(item, dtype=dtype, device=None if isinstance(item, Tensor) else device)
         for item in obj
     ])  # fmt: skip

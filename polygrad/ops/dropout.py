@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from polygrad import random
+from polygrad import streams
 from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
@@ -48,7 +48,7 @@ def _check(input: Any, p: float, where: str) -> Tensor:
 
 def _mask(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
     """True with probability 1 - p, on the device of x."""
-    host = random.coin(None, 1 - p, size_of(shape)).reshape(shape)
+    host = streams.coin(None, 1 - p, size_of(shape)).reshape(shape)
     backend = x.kernels.backend
     array = backend.from_numpy(host, x.device)
     return new_tensor(array, backend.kernels_of(array))

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from polygrad import random
-from polygrad.dtypes import float64
+from polygrad import streams
 from polygrad.errors import InvalidArgumentError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor, normalize_axis, written
@@ -20,7 +19,7 @@ from polygrad.ops.creation import as_floating, to_place
 from polygrad.ops.indexing import index_tensor
 from polygrad.ops.searching import argmax, where
 from polygrad.ops.softmax import softmax
-from polygrad.tensor import Tensor, new_tensor, on_host
+from polygrad.tensor import Tensor, new_tensor
 from polygrad.views import detach
 
 _table = Chapter("random_activation", "nn.functional")
@@ -28,8 +27,8 @@ _table = Chapter("random_activation", "nn.functional")
 
 def _uniform(x: Tensor) -> np.ndarray[Any, Any]:
     """Numbers in [0, 1) in the shape of x, on the host, in float64."""
-    drawn = random.uniform(x.shape, dtype=float64, device="cpu")
-    return on_host(drawn)
+    words = streams.default_generator.words(x.size)
+    return streams.open_units(words).reshape(x.shape)
 
 
 @_table.public(samples=lambda s: [
