@@ -21,6 +21,8 @@ _CALLED = {
     "swapaxes": "moveaxis", "take_along_dim": "take_along_axis", "transpose": "permute_dims",
     "true_divide": "divide", "unfold": "nn.functional.unfold", "unique": "unique_values",
     "unsqueeze": "expand_dims",
+    "bernoulli": "random.bernoulli", "multinomial": "random.multinomial",
+    "poisson": "random.poisson",
     "digamma": "special.digamma", "erfinv": "special.erfinv", "lgamma": "special.gammaln",
     "mvlgamma": "special.multigammaln", "polygamma": "special.polygamma",
     "sinc": "special.sinc", "xlogy": "special.xlogy",
