@@ -140,12 +140,25 @@ def _pair(call: Call) -> tuple[Callable[..., Any], Callable[..., Any], tuple[Any
     return call.function, ours, args
 
 
+def _with_samples(call: Call) -> Call:
+    """With the random numbers of fractional pooling, so that both take the same."""
+    axes = int(call.name[-2])
+    if call.kwargs.get("_random_samples") is not None or len(call.args) > 5:
+        return call
+    x = call.args[0]
+    batch = x.shape[:2] if x.ndim == axes + 2 else (1, x.shape[0])
+    samples = torch.rand(*batch, axes, dtype=x.dtype)
+    return call._replace(kwargs={**call.kwargs, "_random_samples": samples})
+
+
 def _compare(report: Any, call: Call, order: int, what: str = "") -> None:
     text = said(call.args, call.kwargs) + what
     why = reason(call)
     if why is not None:
         report.leave(call.name, why)
         return
+    if call.name.startswith("fractional"):
+        call = _with_samples(call)
     theirs, ours, args = _pair(call)
     compare(report, call.name, text, theirs, ours, args, call.kwargs, order)
 

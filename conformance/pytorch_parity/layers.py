@@ -9,6 +9,7 @@ import torch
 from torch.testing._internal import common_modules, common_nn
 
 from polygrad import nn
+from pytorch_parity import _own
 from pytorch_parity._bridge import (
     compare_modules,
     compare_refusal,
@@ -46,7 +47,12 @@ def by_database(name: str, dtype: torch.dtype, *, training: bool) -> Iterator[Ca
             info, device="cpu", dtype=dtype, requires_grad=True, training=training
         ):
             made, given = sample.constructor_input, sample.forward_input
-            module = info.module_cls(*made.args, **made.kwargs).to(dtype).train(training)
+            kwargs = dict(made.kwargs)
+            if name.startswith("Fractional"):  # both take the same random numbers
+                axes, x = int(name[-2]), given.args[0]
+                batch = x.shape[:2] if x.ndim == axes + 2 else (1, x.shape[0])
+                kwargs["_random_samples"] = torch.rand(*batch, axes, dtype=dtype)
+            module = info.module_cls(*made.args, **kwargs).to(dtype).train(training)
             yield Case(module, tuple(given.args), dict(given.kwargs))
 
 
@@ -137,3 +143,32 @@ def run(report: Any, wanted: Callable[[str], Any]) -> None:
                     report.leave(name, "random numbers differ")
                     continue
                 compare_modules(report, module, case.args, case.kwargs, order, what)
+    compare_own(report, _own.layers(), wanted)
+    missing = [
+        name for name in nn.__all__
+        if name not in report.rows and wanted(name) and name not in NOT_CALLED and is_layer(name)
+    ]  # fmt: skip
+    for name in missing:
+        report.fail(name, "", "no combination was compared")
+
+
+def is_layer(name: str) -> bool:
+    """Whether it is a layer, and no loss."""
+    made = getattr(nn, name)
+    return isinstance(made, type) and issubclass(made, nn.Module) and "Loss" not in name
+
+
+# Containers that are not called, and the base.
+NOT_CALLED = ("Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList")
+
+
+def compare_own(report: Any, rows: Iterator[Any], wanted: Callable[[str], Any]) -> None:
+    """The combinations of `_own`, in training and, where that differs, in evaluation."""
+    for module, args, kwargs in rows:
+        if not wanted(type(module).__name__):
+            continue
+        stateful = module.training and any(m.__class__.__name__.endswith(
+            ("Norm1d", "Norm2d", "Norm3d")) for m in module.modules())  # fmt: skip
+        compare_modules(report, module, args, kwargs)
+        if stateful:
+            compare_modules(report, module.eval(), args, kwargs)

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch.testing._internal import common_modules, common_nn
 
+from pytorch_parity import _own
 from pytorch_parity._bridge import compare_modules, remember_arguments
-from pytorch_parity.layers import DTYPES, Case, _floating, compare_database
+from pytorch_parity.layers import DTYPES, Case, _floating, compare_database, compare_own
 
 __all__ = ["run"]
 
@@ -42,3 +43,4 @@ def run(report: Any, wanted: Callable[[str], Any]) -> None:
         for case in by_old_database(dtype):
             if wanted(type(case.module).__name__):
                 compare_modules(report, case.module, case.args, case.kwargs, order, what)
+    compare_own(report, _own.losses(), wanted)

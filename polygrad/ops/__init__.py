@@ -23,10 +23,10 @@ CHAPTERS = {
     ),
     "nn.functional": (
         "bilinear", "activation", "shrinkage", "softmax", "normalization", "similarity",
-        "convolution", "folding", "pooling", "adaptive_pooling", "unpooling", "bordering",
-        "resampling", "grid_sampling", "shuffling", "dropout", "embedding", "recurrent_cells",
-        "recurrent", "attention", "loss", "cross_entropy", "margin_loss", "class_margin_loss",
-        "ctc_loss", "random_activation",
+        "distances", "convolution", "folding", "pooling", "adaptive_pooling", "fractional_pooling",
+        "unpooling", "bordering", "resampling", "grid_sampling", "shuffling", "dropout",
+        "embedding", "embedding_bag", "recurrent_cells", "recurrent", "attention", "loss",
+        "cross_entropy", "margin_loss", "class_margin_loss", "ctc_loss", "random_activation",
     ),
     "linalg": (
         "linalg_spectra", "linalg_factorizations", "linalg_solvers", "linalg_determinants",

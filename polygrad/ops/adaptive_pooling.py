@@ -100,11 +100,24 @@ def _largest(x: Tensor, sizes: Shape, indices: bool) -> Any:
     lead = x.shape[: x.ndim - axes]
     flat = reshape(x, (*lead, size_of(size)))
     places = index_tensor(_candidates(size, sizes), x)
-    best = argmax(take(flat.detach(), places, axis=-1), axis=-1, keepdims=True)
+    elements = take(flat.detach(), places, axis=-1)
     places = broadcast_to(places, (*lead, *places.shape))
-    found = reshape(take_along_axis(places, best, axis=-1), (*lead, size_of(sizes)))
-    out = reshape(take_along_axis(flat, found, axis=-1), (*lead, *sizes))
-    return (out, reshape(found, out.shape)) if indices else out
+    out, found = largest_of(flat, elements, places, (*lead, *sizes))
+    return (out, found) if indices else out
+
+
+def largest_of(
+    flat: Tensor, elements: Tensor, places: Tensor, shape: Shape
+) -> tuple[Tensor, Tensor]:
+    """The largest of the elements of each window along the last axis, and its place in `flat`.
+
+    `places` says where in the last axis of `flat` the elements are from; `shape` is the result's.
+    """
+    best = argmax(elements, axis=-1, keepdims=True)
+    lead = flat.shape[:-1]
+    found = reshape(take_along_axis(places, best, axis=-1), (*lead, places.shape[-2]))
+    out = reshape(take_along_axis(flat, found, axis=-1), shape)
+    return out, reshape(found, shape)
 
 
 _DOC = """{what} each of so many windows over {axes} spatial axes as the output is to have.

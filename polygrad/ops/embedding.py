@@ -17,9 +17,9 @@ from polygrad.ops.creation import to_place
 from polygrad.ops.filling import arange
 from polygrad.ops.indexing import _take_primitive as take_primitive
 from polygrad.ops.indexing import index_tensor, take
+from polygrad.ops.linalg_norms import vector_norm
 from polygrad.ops.manipulation import expand_dims
 from polygrad.ops.searching import where
-from polygrad.ops.similarity import norm
 from polygrad.primitive import CONSTANT, Primitive
 from polygrad.registry import default_integer
 from polygrad.tensor import Tensor, new_tensor, on_host, raw
@@ -52,13 +52,68 @@ _scale_gradient = Primitive(
 )  # fmt: skip
 
 
-def _renormalise(w: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+def check_rows(input: Any, weight: Any, where_: str) -> tuple[Tensor, Tensor]:
+    """Indices, and the matrix of which each is a row.
+
+    Raises
+    ------
+    ShapeError, DtypeError, OutOfRangeError
+        The weight is no matrix; the indices are not integers; one is no row.
+    """
+    indices = as_tensor(input, f"{where_}, argument input")
+    w = as_tensor(weight, f"{where_}, argument weight")
+    if w.ndim != 2:
+        raise ShapeError(
+            f"a weight of shape {w.shape}", f"{where_}{describe([indices, w])}",
+            "it must be a matrix (rows, width)",
+        )  # fmt: skip
+    rows = w.shape[0]
+    low, high = _bounds(indices, where_)
+    if indices.size and not 0 <= low <= high < rows:
+        raise OutOfRangeError(
+            f"the index {low if low < 0 else high} is out of range",
+            f"{where_}{describe([indices, w])}", f"the weight has the rows 0 to {rows - 1}",
+        )  # fmt: skip
+    return indices, w
+
+
+def padding_row(padding_idx: int | None, indices: Tensor, w: Tensor, where_: str) -> int | None:
+    """The row of the padding, counted from the front.
+
+    Raises
+    ------
+    InvalidArgumentError
+        There is no such row.
+    """
+    rows = w.shape[0]
+    if padding_idx is None:
+        return None
+    if not -rows <= padding_idx < rows:
+        raise InvalidArgumentError(
+            f"padding_idx={padding_idx} names no row", f"{where_}{describe([indices, w])}",
+            f"it must be from {-rows} to {rows - 1}",
+        )  # fmt: skip
+    return padding_idx % rows
+
+
+def rows_by_frequency(w: Tensor, indices: Tensor, scale: bool) -> Tensor:
+    """Rows; their gradients over how often each occurs, if they are to be scaled."""
+    out: Tensor = take_primitive.call(w, indices, axis=0)
+    if not scale:
+        return out
+    host = on_host(indices)
+    often = np.bincount(host.ravel(), minlength=w.shape[0])[host]
+    factor = w.kernels.from_numpy(1 / often[..., None])
+    return _scale_gradient.call(out, new_tensor(factor, w.kernels))  # type: ignore[no-any-return]
+
+
+def renormalise(w: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows that are used, and too long, to the greatest norm allowed; in place."""
     with no_grad():
         rows = on_host(indices)
         used = index_tensor(np.unique(rows), w)
         chosen = take(w, used, axis=0)
-        length = norm(chosen, norm_type, -1, keepdims=True)
+        length = vector_norm(chosen, axis=-1, keepdims=True, ord=norm_type)
         w[used] = where(length > max_norm, chosen * (max_norm / (length + 1e-7)), chosen)
 
 
@@ -104,36 +159,14 @@ def embedding(
     tensor([[2.],
             [2.]], dtype=float32)
     """
-    indices = as_tensor(input, "embedding, argument input")
-    w = as_tensor(weight, "embedding, argument weight")
-    if w.ndim != 2:
-        raise ShapeError(
-            f"a weight of shape {w.shape}", f"embedding{describe([indices, w])}",
-            "it must be a matrix (rows, width)",
-        )  # fmt: skip
-    rows = w.shape[0]
-    low, high = _bounds(indices, "embedding")
-    if indices.size and not 0 <= low <= high < rows:
-        raise OutOfRangeError(
-            f"the index {low if low < 0 else high} is out of range",
-            f"embedding{describe([indices, w])}", f"the weight has the rows 0 to {rows - 1}",
-        )  # fmt: skip
+    indices, w = check_rows(input, weight, "embedding")
+    padding_idx = padding_row(padding_idx, indices, w, "embedding")
     if max_norm is not None:
-        _renormalise(w, indices, max_norm, norm_type)
-    out: Tensor = take_primitive.call(w, indices, axis=0)
-    if scale_grad_by_freq:
-        host = on_host(indices)
-        often = np.bincount(host.ravel(), minlength=rows)[host]
-        factor = w.kernels.from_numpy(1 / often[..., None])
-        out = _scale_gradient.call(out, new_tensor(factor, w.kernels))
+        renormalise(w, indices, max_norm, norm_type)
+    out = rows_by_frequency(w, indices, scale_grad_by_freq)
     if padding_idx is None:
         return out
-    if not -rows <= padding_idx < rows:
-        raise InvalidArgumentError(
-            f"padding_idx={padding_idx} names no row", f"embedding{describe([indices, w])}",
-            f"it must be from {-rows} to {rows - 1}",
-        )  # fmt: skip
-    padding = expand_dims(equal(indices, padding_idx % rows), axis=-1)
+    padding = expand_dims(equal(indices, padding_idx), axis=-1)
     return where(padding, out.detach(), out)  # type: ignore[no-any-return]
 
 

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from polygrad.calls import describe
-from polygrad.dtypes import real_of
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor, normalize_axis
-from polygrad.ops.comparison import not_equal
-from polygrad.ops.creation import to_place
-from polygrad.ops.elementwise import abs as _abs
-from polygrad.ops.elementwise import divide, maximum, sqrt
+from polygrad.ops.elementwise import divide, maximum
 from polygrad.ops.elementwise import pow as _pow
+from polygrad.ops.linalg_norms import vector_norm
 from polygrad.ops.manipulation import broadcast_to, reshape
 from polygrad.ops.padding import pad
-from polygrad.ops.statistical import max as _max
 from polygrad.ops.statistical import sum as _sum
 from polygrad.tensor import Tensor
 
 _table = Chapter("similarity", "nn.functional")
-
-
-def norm(x: Tensor, p: float, axis: int, keepdims: bool) -> Tensor:
-    """The p-norm along an axis; its gradient at zero is zero. Of p = 0: how many are not zero."""
-    if p == 0:
-        some = to_place(not_equal(x, 0), real_of(x.dtype))
-        return _sum(some, axis=axis, keepdims=keepdims)
-    if p == math.inf:
-        return _max(_abs(x), axis=axis, keepdims=keepdims)
-    if p == 1:
-        return _sum(_abs(x), axis=axis, keepdims=keepdims)
-    if p == 2:
-        squares = x * x if not x.kernels.is_complex else _pow(_abs(x), 2)
-        return sqrt(_sum(squares, axis=axis, keepdims=keepdims))  # type: ignore[no-any-return]
-    return _pow(_sum(_pow(_abs(x), p), axis=axis, keepdims=keepdims), 1 / p)  # type: ignore[no-any-return]
 
 
 @_table.public(samples=lambda s: [
@@ -74,7 +54,7 @@ def normalize(input: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> 
     if not x.ndim:
         return reshape(normalize(reshape(x, (1,)), p, axis, eps), ())
     axis = normalize_axis(axis, x.ndim, "normalize")
-    return divide(x, maximum(norm(x, p, axis, keepdims=True), eps))  # type: ignore[no-any-return]
+    return divide(x, maximum(vector_norm(x, axis=axis, keepdims=True, ord=p), eps))  # type: ignore[no-any-return]
 
 
 def _as_long(x: Tensor, other: Tensor, axis: int) -> Tensor:
@@ -144,7 +124,7 @@ def pairwise_distance(
     tensor([5.], dtype=float32)
     """
     a = as_tensor(x1, "pairwise_distance, argument x1")
-    return norm(a - x2 + eps, p, -1, keepdims=keepdims)
+    return vector_norm(a - x2 + eps, axis=-1, keepdims=keepdims, ord=p)
 
 
 @_table.public(samples=lambda s: [
