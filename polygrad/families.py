@@ -193,13 +193,15 @@ class Chapter:
         weak: bool = True,
         kinds: str = "bif",
         method: bool = True,
+        samples: Samples | None = None,
     ) -> Callable[..., Any]:
         """An elementwise function whose result is boolean or integer, and so has no gradient."""
         p = Primitive(name, inputs, {}, forward=forward, weak=weak, elementwise=True)
         domain = domain or (_FULL,) * len(inputs)
         return self._elementwise(
-            p, summary, domain=domain, kinds=kinds, method=method, differentiable=False
-        )
+            p, summary, domain=domain, kinds=kinds, method=method, samples=samples,
+            differentiable=False,
+        )  # fmt: skip
 
     def constant(
         self,

@@ -26,7 +26,7 @@ def sentences(source):
         name = re.match(r"def (\w+)", text)[1]
         found = re.search(
             r"\*\*Special cases\*\*(.*?)(?:\.\. versionchanged|\.\. versionadded|\"\"\"|Parameters\n)",
-            text, re.S,
+            text, re.DOTALL,
         )  # fmt: skip
         real, complex_, part = [], [], None
         for raw in (found[1] if found else "").splitlines():

@@ -83,6 +83,7 @@ def parser() -> argparse.ArgumentParser:
     _running(base)
     base.add_argument("--write", metavar="FILE", help="append to this file (default: print)")
     base.set_defaults(do=_baseline)
+    importlib.import_module("polygrad_conformance.faults.commands").add(commands)
     with contextlib.suppress(ModuleNotFoundError):
         importlib.import_module("polygrad_conformance.report.commands").add(commands)
     return made

@@ -91,7 +91,7 @@ class FrozenBackend(NumpyBackend):
         """A view of what is read-only from now on."""
         plain = super().coerce(value, device)
         plain.flags.writeable = False
-        return plain.view(FrozenArray)
+        return plain.view(self.array_types[0])
 
     set_at = Backend.set_at
     unshared = Backend.unshared

@@ -5,6 +5,7 @@ They have no gradient and are not recorded.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +22,17 @@ def _order(name: str, summary: str) -> Callable[..., Any]:
     return comparison(name, summary, kinds="if", forward=only(name, REAL))
 
 
+def _some_not_finite(s: Any) -> list[Any]:
+    """Arrays with an infinity and a NaN among the rest, where the dtype has them."""
+    special = [1.0, math.inf, -2.0, math.nan, 0.5, -math.inf]
+    if s.kind == INTEGER:
+        special = [1, 2, 3, 0, 5, 6]
+    return [
+        ((s.exactly(special).reshape(2, 3),), {}), ((s.exactly(special[1]),), {}),
+        ((s.real(4),), {}), ((s.real(0, 3),), {}),
+    ]  # fmt: skip
+
+
 # ---- comparisons and tests ----------------------------------------------------------------------
 # fmt: off
 equal = comparison("equal", "x == y.", kinds="bifc")
@@ -30,9 +42,11 @@ less_equal = _order("less_equal", "x <= y.")
 greater = _order("greater", "x > y.")
 greater_equal = _order("greater_equal", "x >= y.")
 isfinite = comparison("isfinite", "Whether x is neither infinite nor NaN.", inputs=("x",),
-                      kinds="ifc")
-isinf = comparison("isinf", "Whether x is infinite.", inputs=("x",), kinds="ifc")
-isnan = comparison("isnan", "Whether x is NaN.", inputs=("x",), kinds="ifc")
+                      kinds="ifc", samples=_some_not_finite)
+isinf = comparison("isinf", "Whether x is infinite.", inputs=("x",), kinds="ifc",
+                   samples=_some_not_finite)
+isnan = comparison("isnan", "Whether x is NaN.", inputs=("x",), kinds="ifc",
+                   samples=_some_not_finite)
 signbit = comparison("signbit", "Whether the sign bit is set: x < 0, or x is -0.", inputs=("x",),
                      kinds="f")
 # fmt: on

@@ -12,18 +12,19 @@ from polygrad_conformance.compare import compare_call
 from polygrad_conformance.layouts import layouts_of
 from polygrad_conformance.target import map_arrays
 
+SAMPLES = {"smoke": 1}
+LAYOUTS = {"smoke": 2}
+# Their results do not depend on the order of elements.
+_ALIKE = frozenset({"full", "full_like", "linspace", "ones_like", "zeros_like"})
+
 
 def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
-    """One for each layout of the sample with the most axes; two of them at level smoke."""
-    found = _richest(subject, dtype)
-    if found is None:
-        return
-    sample, layouts = found
-    if level == "smoke":
-        layouts = layouts[:2]
-    for layout in layouts:
+    """One for each layout of the samples with the most axes: three of them, or one at smoke."""
+    several = _richest(subject, dtype)[: SAMPLES.get(level, 3)]
+    pairs = [(s, layout) for s, layouts in several for layout in layouts[: LAYOUTS.get(level)]]
+    for sample, layout in pairs:
 
-        def action(target: Any, layout: str = layout) -> Measure:
+        def action(target: Any, sample: Any = sample, layout: str = layout) -> Measure:
             made = target.evaluate(subject, dtype, sample, layout).checked()
             return compare_call(target, subject, dtype, sample, made.results)
 
@@ -33,13 +34,18 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
         )  # fmt: skip
 
 
-def _richest(subject: Any, dtype: str) -> tuple[Any, list[str]] | None:
-    """The first of the samples whose arrays have the most axes, and its layouts."""
-    best: tuple[Any, list[str]] | None = None
+def _richest(subject: Any, dtype: str) -> list[tuple[Any, list[str]]]:
+    """The samples whose arrays have layouts, and these; those with the most first.
+
+    Several, as the result of one may not depend on the order of its elements: a power of 0.
+    """
+    found: list[tuple[Any, list[str]]] = []
+    if subject.key in _ALIKE or subject.family == "shape":
+        return found
     for sample in subject.samples(dtype):
         arrays: list[Any] = []
         map_arrays((sample.args, sample.kwargs), lambda a, to=arrays: to.append(a) or a)
         layouts = layouts_of(arrays)
-        if layouts and (best is None or len(layouts) > len(best[1])):
-            best = sample, layouts
-    return best
+        if layouts:
+            found.append((sample, layouts))
+    return sorted(found, key=lambda pair: -len(pair[1]))

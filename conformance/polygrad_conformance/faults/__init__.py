@@ -1,0 +1,1 @@
+"""Faults to plant, and the proof that the suite finds them."""

@@ -1,0 +1,120 @@
+"""The suite proves itself: each planted fault is found by the check kind that names it.
+
+A fault that made no difference in any case of its kind is void: the sign of a zero gradient. A pair
+of operation and kind whose faults are all void has a check that cannot fail.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from polygrad_conformance.case import Case
+from polygrad_conformance.collection import collect
+from polygrad_conformance.execution import execute
+from polygrad_conformance.faults.damage import DAMAGES, TOUCHED
+from polygrad_conformance.faults.device import FAULTY, install
+from polygrad_conformance.faults.table import Fault, cases_by_pair
+from polygrad_conformance.faults.variants import variant
+from polygrad_conformance.record import Result
+from polygrad_conformance.target import Target
+
+__all__ = ["Outcome", "Proof", "false_alarms", "needed", "prove", "search"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one fault: `found`, `void` or `missed`, by which case, in how many seconds."""
+
+    fault: Fault
+    status: str
+    by: str = ""
+    message: str = ""
+    seconds: float = 0.0
+
+
+@dataclass
+class Proof:
+    """The outcomes of all faults."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def of(self, status: str) -> list[Outcome]:
+        """Those with a status."""
+        return [o for o in self.outcomes if o.status == status]
+
+    @property
+    def toothless(self) -> list[tuple[str, str]]:
+        """Pairs of operation and check kind that no fault is found by."""
+        pairs = {(o.fault.op, o.fault.kind) for o in self.outcomes}
+        return sorted(pairs - {(o.fault.op, o.fault.kind) for o in self.of("found")})
+
+    def __str__(self) -> str:
+        """A line for each class, and the sum."""
+        counts = Counter((o.fault.name, o.status) for o in self.outcomes)
+        seconds = Counter[str]()
+        for o in self.outcomes:
+            seconds[o.fault.name] += o.seconds
+        lines = [f"{'class of fault':32}{'kind':10}{'found':>7}{'missed':>7}{'void':>6}{'s':>8}"]
+        for name, c in DAMAGES.items():
+            found, missed, void = (counts[name, s] for s in ("found", "missed", "void"))
+            lines.append(f"{name:32}{c.kind:10}{found:7}{missed:7}{void:6}{seconds[name]:8.1f}")
+        pairs = {(o.fault.op, o.fault.kind) for o in self.outcomes}
+        lines.append(
+            f"{len(self.of('found'))} found, {len(self.of('missed'))} missed, "
+            f"{len(self.of('void'))} void; {len(pairs) - len(self.toothless)} of {len(pairs)} "
+            f"pairs of operation and kind have a fault that is found"
+        )
+        return "\n".join(lines)
+
+
+def search(fault: Fault, cases: Sequence[Case], level: str) -> Outcome:
+    """Run cases with the fault planted, until one fails."""
+    begin, touched = time.perf_counter(), len(TOUCHED)
+    with fault.planted():
+        for _, result in execute(cases, Target(FAULTY.name, level)):
+            if result is not None and result.failed:
+                seconds = time.perf_counter() - begin
+                return Outcome(fault, "found", result.id, result.message, seconds)
+    status = "void" if len(TOUCHED) == touched else "missed"
+    return Outcome(fault, status, seconds=time.perf_counter() - begin)
+
+
+def prove(
+    chosen: Iterable[Fault], level: str = "full", progress: Callable[[Outcome], None] | None = None
+) -> Proof:
+    """Search each fault with the cases of its own kind."""
+    install()
+    pairs, proof = cases_by_pair(level), Proof()
+    for fault in chosen:
+        outcome = search(fault, pairs[fault.op, fault.kind], level)
+        proof.outcomes.append(outcome)
+        if progress is not None:
+            progress(outcome)
+    return proof
+
+
+def needed(kind: str, chosen: Iterable[Fault], level: str = "full") -> Outcome | None:
+    """A fault that only this kind finds, and that would escape without it; None: there is none."""
+    install()
+    pairs = cases_by_pair(level)
+    for fault in chosen:
+        if fault.kind != kind or search(fault, pairs[fault.op, kind], level).status != "found":
+            continue
+        others = [c for (op, other), cases in pairs.items() if op == fault.op and other != kind
+                  for c in cases]  # fmt: skip
+        if search(fault, others, level).status != "found":
+            return search(fault, pairs[fault.op, kind], level)
+    return None
+
+
+def false_alarms(name: str, level: str = "smoke") -> list[Result]:
+    """What fails on a device that is right, but has a legal variant."""
+    install()
+    with variant(name):
+        return [
+            result for _, result in execute(collect(level), Target(FAULTY.name, level))
+            if result is not None and result.failed
+        ]  # fmt: skip
