@@ -11,8 +11,8 @@ import functools
 import inspect
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,7 +20,13 @@ import numpy as np
 
 from polygrad import dtypes, indexing
 from polygrad.device import Device
-from polygrad.errors import PrimitiveError, UnsupportedOperationError
+from polygrad.errors import (
+    DeviceLostError,
+    OutOfMemoryError,
+    PolygradError,
+    PrimitiveError,
+    UnsupportedOperationError,
+)
 
 __all__ = ["Backend", "Capabilities", "KernelTable", "Kernels", "KnownGap"]
 
@@ -41,6 +47,8 @@ class Capabilities:
         Basic indexing, reshape and permute_dims give views of one memory; their `base` owns it.
     sparse_keys
         Integer-array and mask keys work in `x[key]` and `x[key] = v` as in NumPy.
+    negative_steps
+        Slices go backwards too.
     checks_indices
         An index out of range raises, without help.
     data_dependent_shapes
@@ -62,6 +70,7 @@ class Capabilities:
     writeable: bool = True
     aliasing: bool = False
     sparse_keys: bool = True
+    negative_steps: bool = True
     checks_indices: bool = True
     data_dependent_shapes: bool = True
     compiles: bool = False
@@ -117,6 +126,7 @@ class Backend(ABC):
     known_gaps: ClassVar[tuple[KnownGap, ...]] = ()
     special_install: ClassVar[str] = ""  # what to type if `special` needs a package of its own
     oom_errors: tuple[type[BaseException], ...] = (MemoryError,)
+    lost_errors: tuple[type[BaseException], ...] = ()
     index_errors: tuple[type[BaseException], ...] = (IndexError,)
     linalg_errors: tuple[type[BaseException], ...] = (np.linalg.LinAlgError,)
 
@@ -162,6 +172,11 @@ class Backend(ABC):
         """Why the installed library cannot be used, or an empty string. Must not raise."""
         return ""
 
+    def capabilities_of(self, device: Device) -> Capabilities:
+        """The capabilities of one device, where the devices of a library differ."""
+        del device
+        return self.capabilities
+
     def canonical_device(self, device: Device) -> Device | None:
         """The present device that `device` names, or None; `cuda` means the first, `cuda:0`."""
         present = self.devices()
@@ -193,6 +208,11 @@ class Backend(ABC):
         if isinstance(value, self.array_types):
             return value
         return self.from_numpy(np.asarray(value), device)
+
+    def item(self, array: Array) -> Any:
+        """The one value of a result as a Python number; the host waits for it."""
+        on_device = isinstance(array, self.array_types)
+        return (self.to_numpy(array) if on_device else array).item()
 
     def astype(self, array: Array, dtype: dtypes.Dtype) -> Array:
         """`array` with another dtype: a copy, or `array` itself if it has that dtype.
@@ -239,6 +259,22 @@ class Backend(ABC):
         del device
         return None
 
+    def failure(self, error: BaseException, device: Device, where: str) -> PolygradError | None:
+        """What to raise for an error of the device itself; None for any other error."""
+        if isinstance(error, PolygradError):
+            return None
+        if isinstance(error, self.oom_errors):
+            return OutOfMemoryError(
+                f"out of memory on {device}: {error}", where,
+                "free tensors, use smaller batches, or pg.autograd.checkpoint",
+            )  # fmt: skip
+        if isinstance(error, self.lost_errors):
+            return DeviceLostError(
+                f"the device {device} was lost: {error}", where,
+                "start the process anew, and load the last checkpoint",
+            )  # fmt: skip
+        return None
+
     # ---- views, writes, scatter: see polygrad.views -------------------------------------------
     def unshared(self, holder: Any) -> bool:
         """Whether `holder.array` is known to be seen by nobody else, so that it may be overwritten.
@@ -259,15 +295,24 @@ class Backend(ABC):
 
     def getitem(self, array: Array, key: tuple[Any, ...]) -> Array:
         """`array[key]`, of a normal key: ints, slices, None, one Ellipsis, arrays of its own."""
-        if self.capabilities.sparse_keys or indexing.is_basic(key):
+        if self.takes(key):
             return array[key]
+        if indexing.is_basic(key):
+            return indexing.flipped(self.xp, array, key)
         return indexing.gather(self, array, key)
+
+    def takes(self, key: tuple[Any, ...]) -> bool:
+        """Whether the library takes a normal key as it is, by `capabilities`."""
+        able = self.capabilities
+        if able.negative_steps and able.sparse_keys:
+            return True
+        if indexing.is_basic(key):
+            return able.negative_steps or not indexing.goes_back(key)
+        return able.sparse_keys
 
     def set_at(self, array: Array, key: tuple[Any, ...], value: Any) -> Array:
         """A copy of `array` with `copy[key] = value`; of equal places the last write stays."""
-        if not self.capabilities.writeable or not (
-            self.capabilities.sparse_keys or indexing.is_basic(key)
-        ):
+        if not self.capabilities.writeable or not self.takes(key):
             return indexing.put(self, array, key, value)
         array = self.copy(array)
         array[key] = value
@@ -305,6 +350,11 @@ class Backend(ABC):
             return function
 
         return register
+
+    def through_host(self, *names: str) -> None:
+        """Let NumPy serve these operations, on the host: what the library lacks, or gets wrong."""
+        for name in names:
+            self.kernel(name)(functools.partial(_through_host, name))
 
     def kernels(self, device: Device, dtype: dtypes.Dtype) -> Kernels:
         """The Kernels of (device, dtype), one object for each pair."""
@@ -431,9 +481,22 @@ class Kernels:
             return array
         return self.backend.astype(array, self.dtype)
 
+    @contextmanager
+    def explaining(self, where: str) -> Iterator[None]:
+        """Errors of the device itself, raised within, come out as polygrad's: `Backend.failure`."""
+        try:
+            yield
+        except Exception as error:
+            failed = self.backend.failure(error, self.device, where)
+            if failed is None:
+                raise
+            raise failed from error
+
     def from_numpy(self, array: Any) -> Array:
         """A copy of host data on this device, in this dtype."""
-        return self.backend.from_numpy(np.asarray(array, dtype=self.dtype), self.device)
+        host = np.asarray(array, dtype=self.dtype)
+        with self.explaining(f"copying {self.dtype} {host.shape} from the host"):
+            return self.backend.from_numpy(host, self.device)
 
     def zeros(self, shape: tuple[int, ...]) -> Array:
         """An array of zeros of this device and dtype."""
@@ -448,12 +511,40 @@ class Kernels:
         nothing = type(value) is int and value == 0
         create, args = (self.xp.zeros, (shape,)) if nothing else (self.xp.full, (shape, value))
         options = {"dtype": self.native_dtype, "device": self.native_device}
-        if self.guard is None:
-            made = create(*args, **options)
-        else:
-            with self.guard():
+        try:
+            if self.guard is None:
                 made = create(*args, **options)
+            else:
+                with self.guard():
+                    made = create(*args, **options)
+        except (*self.backend.oom_errors, *self.backend.lost_errors) as error:
+            where = f"filling {shape} with {value}, dtype {self.dtype}"
+            raise self.backend.failure(error, self.device, where) or error from error
         return made if type(made) is self.array_type else self.coerce(made)
+
+
+def _through_host(name: str, F: Kernels, *inputs: Any, **keywords: Any) -> Any:
+    """The operation `name` of NumPy's backend on copies of arrays; the results on their device."""
+    from polygrad.registry import load  # noqa: PLC0415  it imports this module
+
+    backend = F.backend
+    numpy = load("numpy")
+    host = numpy.kernels(numpy.devices()[0], F.dtype)
+
+    def down(value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return [down(part) for part in value]
+        return backend.to_numpy(value) if isinstance(value, backend.array_types) else value
+
+    def up(value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return getattr(type(value), "_make", tuple)(up(part) for part in value)
+        found = np.asarray(value)
+        if found.dtype == dtypes.int64 and not backend.supports(found.dtype, F.device):
+            found = found.astype(dtypes.int32)
+        return backend.from_numpy(found, F.device)
+
+    return up(getattr(host, name)(*map(down, inputs), **keywords))
 
 
 def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:

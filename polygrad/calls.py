@@ -20,7 +20,6 @@ from polygrad.errors import (
     InvalidArgumentError,
     InvalidTypeError,
     LinearAlgebraError,
-    OutOfMemoryError,
     OutOfRangeError,
     PolygradError,
     ShapeError,
@@ -250,11 +249,9 @@ def explain(p: Primitive, operands: Sequence[Any], error: Exception) -> Exceptio
     where = f"{p.name}{describe(operands)}"
     tensors = [x for x in operands if isinstance(x, Tensor)]
     backend = tensors[0].kernels.backend if tensors else None
-    if backend is not None and isinstance(error, backend.oom_errors):
-        return OutOfMemoryError(
-            f"out of memory on {tensors[0].device}: {error}", where,
-            "free tensors, use smaller batches, or pg.autograd.checkpoint",
-        )  # fmt: skip
+    failed = None if backend is None else backend.failure(error, tensors[0].device, where)
+    if failed is not None:
+        return failed
     if p.elementwise and not all(broadcasts(a.shape, b.shape) for a, b in combinations(tensors, 2)):
         return ShapeError(
             "the shapes cannot be broadcast: " + " and ".join(str(t.shape) for t in tensors), where,

@@ -175,9 +175,10 @@ class Sweep:
                 if not retain:
                     n.saved = None
         except Exception as error:
-            if n is not None:
-                _annotate(error, n)
-            raise
+            explained = _explain(error, n)
+            if explained is error:
+                raise
+            raise explained from error
 
     def _pass_zeros(self, n: Node, ports: Sequence[Any]) -> None:
         """Where nothing but zeros arrived, nothing but zeros leaves."""
@@ -281,13 +282,18 @@ class Sweep:
             self.add(e, r)
 
 
-def _annotate(error: BaseException, n: Node) -> None:
-    """Say where in the graph an error happened."""
+def _explain(error: BaseException, n: Node | None) -> BaseException:
+    """The error to raise for one that happened in the graph, with a note that says where."""
+    if n is None:
+        return error
+    k = n.kernels
+    error = k.backend.failure(error, k.device, f"the backward of {n.primitive.name}") or error
     note = f"in the backward of {n.primitive.name}, input shapes {n.shapes}"
     if n.note:
         note += f"; the forward call was:\n{n.note}"
     if note not in getattr(error, "__notes__", ()):
         error.add_note(note)
+    return error
 
 
 def wrap(g: Any, kernels: Kernels) -> Tensor:

@@ -9,6 +9,7 @@ __all__ = [
     "BackendBrokenError",
     "BackendNotInstalledError",
     "CopyNeededError",
+    "DeviceLostError",
     "DeviceMismatchError",
     "DtypeError",
     "FileFormatError",
@@ -116,6 +117,10 @@ class UnsupportedOperationError(PolygradError, NotImplementedError):
 
 class OutOfMemoryError(PolygradError, MemoryError):
     """The device's memory is exhausted."""
+
+
+class DeviceLostError(PolygradError, RuntimeError):
+    """The device does not answer any more; what its memory held is gone."""
 
 
 class FileFormatError(PolygradError, ValueError):

@@ -23,8 +23,11 @@ Key = tuple[Any, ...]
 __all__ = [
     "Key",
     "broadcasts",
+    "expanded",
     "fitted",
+    "flipped",
     "gather",
+    "goes_back",
     "is_basic",
     "on_host",
     "positions",
@@ -46,6 +49,44 @@ def is_basic(key: Key) -> bool:
         entry is None or entry is Ellipsis or type(entry) is int or type(entry) is slice
         for entry in key
     )
+
+
+def goes_back(key: Key) -> bool:
+    """Whether a slice of the key has a negative step."""
+    return any(type(e) is slice and e.step is not None and e.step < 0 for e in key)
+
+
+def flipped(xp: Any, array: Any, key: Key) -> Any:
+    """`array[key]` of a basic key, where the library knows no slices that go backwards.
+
+    >>> flipped(np, np.arange(6), (slice(None, None, -2),))
+    array([5, 3, 1])
+    """
+    forward: list[Any] = []
+    turned: list[int] = []
+    axis = 0
+    for entry in within(tuple(array.shape), expanded(key, len(array.shape))):
+        if type(entry) is slice and entry.step is not None and entry.step < 0:
+            places = range(entry.start, -1 if entry.stop is None else entry.stop, entry.step)
+            forward.append(slice(places[-1], places[0] + 1, -entry.step))
+            turned.append(axis)
+        else:
+            forward.append(entry)
+        axis += type(entry) is not int
+    return xp.flip(array[tuple(forward)], axis=tuple(turned))
+
+
+def expanded(key: Key, ndim: int) -> Key:
+    """A basic key with whole slices in place of its Ellipsis, and for the axes it leaves out.
+
+    >>> expanded((0, ..., None), 3)
+    (0, slice(None, None, None), slice(None, None, None), None)
+    """
+    spare = ndim - sum(entry is not None and entry is not Ellipsis for entry in key)
+    at = next((i for i, entry in enumerate(key) if entry is Ellipsis), None)
+    if at is None:
+        return (*key, *(slice(None),) * spare)
+    return (*key[:at], *(slice(None),) * spare, *key[at + 1 :])
 
 
 def within(shape: tuple[int, ...], key: Key) -> Key:

@@ -216,7 +216,7 @@ class Tensor:
         array([1, 2])
         """
         self.refuse_export(".numpy()")
-        array = self.kernels.backend.to_numpy(raw(self)).view()
+        array = on_host(self).view()
         array.flags.writeable = False
         return array
 
@@ -233,7 +233,7 @@ class Tensor:
 
     def tolist(self) -> Any:
         """The values as nested Python lists, a Python number for a 0-d tensor."""
-        return self.kernels.backend.to_numpy(raw(self)).tolist()
+        return on_host(self).tolist()
 
     def item(self) -> Any:
         """The one value, as a Python number.
@@ -253,7 +253,7 @@ class Tensor:
                 f"tensor of shape {self.shape}",
                 "reduce it first, or use .tolist()",
             )
-        return self.kernels.backend.to_numpy(raw(self)).item()
+        return on_host(self).item()
 
     def _warn_cut(self, what: str) -> None:
         if self.requires_grad:
@@ -349,9 +349,7 @@ class Tensor:
 
     def __repr__(self) -> str:
         """Values, then what is not the default."""
-        values = np.array2string(
-            self.kernels.backend.to_numpy(raw(self)), separator=", ", prefix="tensor("
-        )
+        values = np.array2string(on_host(self), separator=", ", prefix="tensor(")
         extra = f", dtype={self.dtype}"
         if self.device != "cpu":
             extra += f", device={self.device}"
@@ -427,7 +425,7 @@ class Tensor:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle through the host; the history of a tensor is not kept, so only leaves can be."""
         self._refuse_copy("pickled")
-        array = self.kernels.backend.to_numpy(raw(self))
+        array = on_host(self)
         return _rebuild, (type(self), array, self.device.name, self.tracked)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -471,7 +469,12 @@ def raw(t: Tensor) -> Array:
 
 def on_host(t: Tensor) -> np.ndarray[Any, Any]:
     """The values of a Tensor, tracked or not, as a NumPy array, which may share its memory."""
-    return np.asarray(t.kernels.backend.to_numpy(raw(t)))
+    array, k = raw(t), t.kernels
+    try:
+        return np.asarray(k.backend.to_numpy(array))
+    except (*k.backend.oom_errors, *k.backend.lost_errors) as error:
+        where = f"copying {k.dtype} {tuple(array.shape)} to the host"
+        raise k.backend.failure(error, k.device, where) or error from error
 
 
 def refresh(t: Tensor) -> Array:
@@ -481,6 +484,6 @@ def refresh(t: Tensor) -> Array:
 
 def _rebuild(cls: type[Tensor], array: Any, device: str, tracked: bool) -> Tensor:
     kernels = find_kernels(device, array.dtype)
-    t = new_tensor(kernels.backend.from_numpy(array, kernels.device), kernels, cls=cls)
+    t = new_tensor(kernels.from_numpy(array), kernels, cls=cls)
     t.tracked = tracked
     return t

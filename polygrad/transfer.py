@@ -18,9 +18,13 @@ __all__ = ["transfer"]
 
 def _move(array: Any, source: Any, target: Any) -> Any:
     """A copy of a raw array: within one library by its own means, else through the host."""
-    if source.backend is target.backend:
-        return source.backend.transfer(array, target.device)
-    return target.backend.from_numpy(source.backend.to_numpy(array), target.device)
+    move = f"moving {source.dtype} {tuple(array.shape)} from {source.device} to {target.device}"
+    with target.explaining(move):
+        if source.backend is target.backend:
+            return source.backend.transfer(array, target.device)
+        with source.explaining(move):
+            host = source.backend.to_numpy(array)
+        return target.backend.from_numpy(host, target.device)
 
 
 def _rule(g: Any, source: Any, target: Any) -> Any:

@@ -61,7 +61,7 @@ FAULTS = {
         "writes.py", "if k.backend.unshared(root):", "if k.backend.capabilities.writeable:"
     ),
     "the count is off by one": Fault(
-        "backends/numpy_backend.py", "!= _ALONE:", "not in (_ALONE, _ALONE + 1):"
+        "backends/numpy_backend.py", "!= ALONE:", "not in (ALONE, ALONE + 1):"
     ),
     "memory of others counts as unshared": Fault(
         "backends/numpy_backend.py", "flags.owndata and flags.writeable", "flags.writeable"

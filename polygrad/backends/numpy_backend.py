@@ -6,7 +6,6 @@ import functools
 import importlib.util
 import os
 import sys
-import sysconfig
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -16,6 +15,7 @@ import numpy as np
 
 from polygrad import dtypes, indexing
 from polygrad.backend import Array, Backend, Capabilities, Kernel, Kernels
+from polygrad.backends.counting import ALONE
 from polygrad.backends.numpy_kernels import KERNELS
 from polygrad.backends.numpy_recurrence import CELLS
 from polygrad.backends.numpy_transforms import TRANSFORMS
@@ -129,7 +129,7 @@ class NumpyBackend(Backend):
 
         NumPy's views hold their owner, so its count sees them. Free-threaded builds cannot count.
         """
-        if sys.getrefcount(holder.array) != _ALONE:
+        if sys.getrefcount(holder.array) != ALONE:
             return False
         flags = holder.array.flags
         return bool(flags.owndata and flags.writeable)
@@ -139,7 +139,7 @@ class NumpyBackend(Backend):
         lender, key = None, id(holder.array)
         if not self.unshared(holder):
             lender = _lenders.get(key)
-            if lender is None or sys.getrefcount(holder.array) != _ALONE + 1:
+            if lender is None or sys.getrefcount(holder.array) != ALONE + 1:
                 return None
         if holder.array.dtype.isbuiltin != 1:
             return None
@@ -172,24 +172,6 @@ class _Lender:
 
 
 _lenders: weakref.WeakValueDictionary[int, _Lender] = weakref.WeakValueDictionary()
-
-
-class _Holder:
-    __slots__ = ("array",)
-
-    array: Array
-
-
-def _calibrate() -> int:
-    """The count that `sys.getrefcount(holder.array)` gives for an array nobody else refers to."""
-    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return -1
-    holder = _Holder()
-    holder.array = np.empty(1)
-    return sys.getrefcount(holder.array)
-
-
-_ALONE = _calibrate()
 
 
 def _narrowing(kernel: Kernel, native: Any) -> Kernel:

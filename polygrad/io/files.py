@@ -216,7 +216,7 @@ def _tensor(host: Host, device: Any, dtype: Any, flags: Flags, where: str) -> Te
         )
     kernels = kernels_for(device, host.dtype, f"pg.load, {where}")
     here = backend_of(host) is kernels.backend
-    made = new_tensor(host if here else kernels.backend.from_numpy(host, device), kernels)
+    made = new_tensor(host if here else kernels.from_numpy(host), kernels)
     if "requires_grad" in flags:
         if not kernels.inexact:
             raise FileFormatError(

@@ -17,7 +17,7 @@ import numpy as np
 from polygrad import dtypes
 from polygrad.io.header import compose
 from polygrad.registry import require_backend
-from polygrad.tensor import Tensor, raw
+from polygrad.tensor import Tensor, on_host
 
 __all__ = ["replacing", "write"]
 
@@ -94,7 +94,7 @@ def _facts(value: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
 
 def _host(value: Any) -> Host:
     if isinstance(value, Tensor):
-        return value.kernels.backend.to_numpy(raw(value))
+        return on_host(value)
     return require_backend(value, "pg.save").to_numpy(value)
 
 

@@ -139,7 +139,7 @@ def _with_integers(F: Any, function: Callable[..., Any], whole: tuple[int, ...])
     def call(*arrays: Any, **keywords: Any) -> Any:
         given = list(arrays)
         for i in whole:
-            if bool(F.xp.all(given[i] == F.xp.floor(given[i]))):
+            if F.backend.item(F.xp.all(given[i] == F.xp.floor(given[i]))):
                 given[i] = F.xp.astype(given[i], F.xp.int64)
         return function(*given, **keywords)
 

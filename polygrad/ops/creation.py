@@ -126,7 +126,7 @@ def tensor(
         return tensor(detach(asarray(data)), dtype, device, requires_grad)
     else:
         host, kernels = _place(*_host(data, "tensor, argument data"), dtype, device, "tensor")
-        made = new_tensor(kernels.backend.from_numpy(host, kernels.device), kernels)
+        made = new_tensor(kernels.from_numpy(host), kernels)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -230,7 +230,7 @@ def _wrap(obj: Any, dtype: Any, device: Any, copy: bool | None) -> Tensor:
     if copy is False:
         raise _copy_needed(f"a {type(obj).__name__} is not in the memory of the device", "asarray")
     host, kernels = _place(*_host(obj, "asarray"), dtype, device, "asarray")
-    return new_tensor(kernels.backend.from_numpy(host, kernels.device), kernels)
+    return new_tensor(kernels.from_numpy(host), kernels)
 
 
 def to_place(t: Tensor, dtype: Any = None, device: Any = None) -> Tensor:

@@ -222,7 +222,7 @@ def _pow(F: Any) -> Callable[[Any, Any], Any]:
     def integer(x: Any, y: Any) -> Any:
         """Libraries differ: some raise, some return 0."""
         below = y < 0
-        if below if isinstance(below, bool) else bool(F.xp.any(below)):
+        if below if isinstance(below, bool) else F.backend.item(F.xp.any(below)):
             raise InvalidArgumentError(
                 "an integer to a negative power is no integer", "pow, argument y",
                 "convert x to a floating dtype first",

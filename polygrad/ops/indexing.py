@@ -60,7 +60,7 @@ _take_adjoint_primitive = Primitive(
 
 
 declare_forward(  # no primitive: (low, high) that enclose x, high its maximum
-    "index_range", lambda F, x: (int(F.xp.min(x)), int(F.xp.max(x)))
+    "index_range", lambda F, x: (F.backend.item(F.xp.min(x)), F.backend.item(F.xp.max(x)))
 )
 
 

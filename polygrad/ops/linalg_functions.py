@@ -42,7 +42,7 @@ def _halvings(F: Any, x: Any) -> tuple[Any, int]:
     norm = F.xp.max(sums, axis=-1, keepdims=True)
     usable = (norm > _REACH) & (norm < math.inf)
     count = F.xp.ceil(F.xp.log2(F.where(usable, norm, _REACH) / _REACH))
-    return count, int(F.xp.max(count))
+    return count, int(F.backend.item(F.xp.max(count)))
 
 
 def _expm_forward(F: Any, x: Any) -> Any:

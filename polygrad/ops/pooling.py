@@ -68,7 +68,7 @@ def _max_pool(F: Any, x: Any, geometry: Any) -> tuple[Any, Any]:
     if len(parts) == 1:
         return out, F.xp.zeros(out.shape, dtype=dtype, device=F.native_device)
     beyond = _beyond(F, geometry, x.shape[x.ndim - len(geometry.kernel) :])
-    nan = F.backend.capabilities.asynchronous or bool(F.xp.any(out != out))  # noqa: PLR0124
+    nan = F.backend.capabilities.asynchronous or F.backend.item(F.xp.any(out != out))  # noqa: PLR0124
     lost: Any = None
     places: Any = None
     for i, part in enumerate(parts[:-1]):

@@ -17,21 +17,21 @@ _table = Chapter("sorting")
 _KEYWORDS = {"axis": -1, "descending": False, "stable": True}
 
 
-def _flip(x: Any, axis: int) -> Any:
-    return x[(*(slice(None),) * axis, slice(None, None, -1), Ellipsis)]
+def _flip(F: Any, x: Any, axis: int) -> Any:
+    return F.backend.getitem(x, (*(slice(None),) * axis, slice(None, None, -1), Ellipsis))
 
 
 def _sort_forward(F: Any, x: Any, axis: int, descending: bool, stable: bool) -> Any:
     out = F.xp.sort(x, axis=axis, stable=stable)
-    return F.backend.copy(_flip(out, axis)) if descending else out
+    return F.backend.copy(_flip(F, out, axis)) if descending else out
 
 
 def _argsort_forward(F: Any, x: Any, axis: int, descending: bool, stable: bool) -> Any:
     """Descending: the order of the reversed array, reversed: equal elements stay in order."""
     if not descending:
         return F.xp.argsort(x, axis=axis, stable=stable)
-    order = F.xp.argsort(_flip(x, axis), axis=axis, stable=stable)
-    return x.shape[axis] - 1 - _flip(order, axis)
+    order = F.xp.argsort(_flip(F, x, axis), axis=axis, stable=stable)
+    return x.shape[axis] - 1 - _flip(F, order, axis)
 
 
 def _unpermute_forward(F: Any, x: Any, order: Any, axis: int) -> Any:

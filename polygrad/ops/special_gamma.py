@@ -75,7 +75,7 @@ def _psi_off_poles(F: Any, x: Any) -> Any:
     """The library's; near poles below 0, where libraries lose digits, by reflection."""
     r = x - F.round(x)
     near = (x < -0.5) & (F.abs(r) < 0.05) & (r != 0)
-    if not F.backend.capabilities.asynchronous and not bool(F.xp.any(near)):
+    if not F.backend.capabilities.asynchronous and not F.backend.item(F.xp.any(near)):
         return F.special_library_psi(x)
     tangent = F.tan(F.where(near, r, 0.25) * math.pi)
     return F.special_library_psi(F.where(near, 1 - x, x)) - F.where(near, math.pi / tangent, 0)

@@ -73,7 +73,7 @@ class Bucket:
             (sum(sizes[:i]), sum(sizes[: i + 1]), shape) for i, shape in enumerate(self.shapes)
         ]
         self.real = k.with_dtype(dtypes.real_of(k.dtype))
-        with self._guard():
+        with self._guard(), k.explaining(f"the state of {rule} for shapes {self.shapes[:3]}"):
             self.arrays = [self._collect(states, slot, initial(slot)) for slot in slots]
         self.whole: Any = None
         self.parts: list[Any] = [None] * len(self.params)
@@ -140,7 +140,9 @@ class Bucket:
             if self.inplace is not None and not p.alias and unshared(p):
                 self.inplace(p.array, raw(g), *self.arrays, **keywords)
             else:
-                self._assign(p, self._apply(raw(p), raw(g), keywords))
+                value, arrays = self._apply(raw(p), raw(g), keywords)
+                self._assign(p, value)
+                self.arrays = arrays
 
     def _update_all(self, keywords: dict[str, Any]) -> None:
         """The step of all parameters at once."""
@@ -151,9 +153,10 @@ class Bucket:
                 break
         grads: list[Any] = [p.gradient for p in params]
         grads = [raw(g) for g in grads]
-        self.whole = self._apply(self.whole, self._join(grads), keywords)
-        self.parts = self._split(self.whole)
-        for p, part in zip(params, self.parts, strict=True):
+        whole, arrays = self._apply(self.whole, self._join(grads), keywords)
+        parts = self._split(whole)
+        self.whole, self.parts, self.arrays = whole, parts, arrays  # from here on nothing can fail
+        for p, part in zip(params, parts, strict=True):
             self._assign(p, part)
 
     def _assign(self, p: Tensor, value: Any) -> None:
@@ -164,16 +167,15 @@ class Bucket:
         else:
             p.array = value
 
-    def _apply(self, value: Any, g: Any, keywords: dict[str, Any]) -> Any:
-        """The new value, of memory of its own, and the new state in `arrays`."""
+    def _apply(self, value: Any, g: Any, keywords: dict[str, Any]) -> tuple[Any, list[Any]]:
+        """The new value, of memory of its own, and the new state arrays."""
         k = self.real
         if self.inplace is not None:
             value = k.backend.copy(value)
             self.inplace(value, g, *self.arrays, **keywords)
-            return value
+            return value, self.arrays
         value, *arrays = getattr(k, self.rule)(value, g, *self.arrays, **keywords)
-        self.arrays = [k.cast(a) for a in arrays]
-        return k.cast(value)
+        return k.cast(value), [k.cast(a) for a in arrays]
 
     def open(self, state: dict[Tensor, dict[str, Any]]) -> None:
         """Give each parameter its part of the state."""

@@ -196,7 +196,12 @@ class Optimizer(ABC):
         for backend, buckets in plan.by_backend:
             with backend.quiet():
                 for bucket in buckets:
-                    bucket.update(self.advance(bucket.numbers, group))
+                    numbers = bucket.numbers.copy()
+                    try:
+                        bucket.update(self.advance(numbers, group))
+                    except (*backend.oom_errors, *backend.lost_errors) as error:
+                        raise _failed(self, bucket, error) from error
+                    bucket.numbers = numbers
 
     def _plan(
         self, group: Group, params: list[Tensor], missing: list[bool], slots: tuple[str, ...]
@@ -378,6 +383,17 @@ class _Plan:
         """Give all parameters their state back."""
         for bucket in self.buckets:
             bucket.open(state)
+
+
+def _failed(optimizer: Optimizer, bucket: Bucket, error: BaseException) -> BaseException:
+    """The error for a step that the device could not finish, and what it left behind."""
+    shapes = ", ".join(map(str, bucket.shapes[:3])) + ("" if len(bucket.shapes) < 4 else ", ...")
+    where = (
+        f"{type(optimizer).__name__}.step, at parameters of shapes {shapes}: they and all after "
+        "them are as before the step, with their state; those before them have been updated"
+    )
+    k = bucket.kernels
+    return k.backend.failure(error, k.device, where) or error
 
 
 def _as_list(params: Any, where: str) -> list[Any]:

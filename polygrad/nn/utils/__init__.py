@@ -49,6 +49,7 @@ __all__ = [
 Tensors = Tensor | Iterable[Tensor]
 
 if TYPE_CHECKING:
+    from polygrad.backend import Backend
     from polygrad.nn.utils import parametrizations
 
 
@@ -81,17 +82,18 @@ def _total_norm(tensors: list[Tensor], norm_type: float, *, error_if_nonfinite: 
                 f"gradients on {k.device} and {t.device}", "get_total_norm",
                 "call it for the tensors of each device",
             )  # fmt: skip
-    xp = k.xp
+    xp, item = k.xp, k.backend.item
     with k.backend.quiet(), k.guard() if k.guard is not None else nullcontext():
         sizes = [xp.abs(_wide(t)) for t in tensors if t.size]
         # What counts most: the largest, or for a negative order the smallest.
-        scale = _largest(xp, sizes) if p >= 0 else -_largest(xp, [-a for a in sizes])
+        most = _largest(k.backend, sizes if p >= 0 else [-a for a in sizes])
+        scale = most if p >= 0 else -most
         if p == 0:
-            value = float(sum(float(xp.sum(xp.astype(a != 0, a.dtype))) for a in sizes))
+            value = float(sum(item(xp.sum(xp.astype(a != 0, a.dtype))) for a in sizes))
         elif math.isinf(p) or scale == 0 or not math.isfinite(scale):
             value = scale
         else:
-            value = scale * sum(float(xp.sum((a / scale) ** p)) for a in sizes) ** (1 / p)
+            value = scale * sum(item(xp.sum((a / scale) ** p)) for a in sizes) ** (1 / p)
     if error_if_nonfinite and not math.isfinite(value):
         raise GradientError(
             f"the total norm of order {norm_type} is {value}", "argument error_if_nonfinite=True",
@@ -108,9 +110,9 @@ def _wide(t: Tensor) -> Any:
     return k.with_dtype(dtypes.float32).cast(raw(t)) if k.dtype.itemsize < 4 else raw(t)
 
 
-def _largest(xp: Any, sizes: list[Any]) -> float:
+def _largest(backend: Backend, sizes: list[Any]) -> float:
     """The largest of all, NaN if any is NaN."""
-    found = [float(xp.max(a)) for a in sizes]
+    found = [backend.item(backend.xp.max(a)) for a in sizes]
     return math.nan if any(math.isnan(x) for x in found) else max(found, default=0.0)
 
 
