@@ -12,7 +12,7 @@ from polygrad.registry import find_device
 # Every device that CI has; `make test` installs all their libraries.
 DEVICES = [
     "cpu", "frozen:0", "strict:cpu", "strict:device1", "strict:no_float64", "strict:no_x64",
-    "sycl:cpu:0", "jax:cpu:0",
+    "sim:0", "sycl:cpu:0", "jax:cpu:0",
 ]  # fmt: skip
 if os.environ.get("POLYGRAD_TEST_DEVICES"):
     DEVICES = os.environ["POLYGRAD_TEST_DEVICES"].split(",")

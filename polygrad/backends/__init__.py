@@ -17,6 +17,8 @@ CATALOGUE = (
           ("array_api_strict",), "pip install array-api-strict", hidden=True),
     Entry("frozen", "polygrad.backends.frozen_backend:FrozenBackend", ("frozen",), ("polygrad",),
           "pip install polygrad", hidden=True),
+    Entry("sim", "polygrad.backends.sim_backend:SimBackend", ("sim",), ("polygrad",),
+          "pip install polygrad", hidden=True),
 )  # fmt: skip
 
 for _entry in CATALOGUE:
