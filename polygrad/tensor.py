@@ -216,7 +216,7 @@ class Tensor:
         array([1, 2])
         """
         self.refuse_export(".numpy()")
-        array = on_host(self).view()
+        array = _download(self).view()
         array.flags.writeable = False
         return array
 
@@ -469,9 +469,14 @@ def raw(t: Tensor) -> Array:
 
 def on_host(t: Tensor) -> np.ndarray[Any, Any]:
     """The values of a Tensor, tracked or not, as a NumPy array, which may share its memory."""
+    return np.asarray(_download(t))
+
+
+def _download(t: Tensor) -> np.ndarray[Any, Any]:
+    """What `Backend.to_numpy` gives; errors of the device itself come out as polygrad's."""
     array, k = raw(t), t.kernels
     try:
-        return np.asarray(k.backend.to_numpy(array))
+        return k.backend.to_numpy(array)
     except (*k.backend.oom_errors, *k.backend.lost_errors) as error:
         where = f"copying {k.dtype} {tuple(array.shape)} to the host"
         raise k.backend.failure(error, k.device, where) or error from error
