@@ -286,3 +286,11 @@ def test_blocks_share_a_namespace_and_files_can_be_imported(tmp_path):
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
+
+
+def test_every_layer_function_and_initialiser_is_on_the_page_of_layers():
+    from polygrad import nn
+
+    words = set(re.findall(r"\w+", (ROOT / "docs" / "layers.md").read_text(encoding="utf-8")))
+    names = {*nn.__all__, *nn.functional.__all__, *nn.init.__all__} - {"utils"}
+    assert not names - words
