@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from polygrad.optim.algorithms import Parameters
-from polygrad.optim.optimizer import Group, Optimizer, at_least, betas_within
+from polygrad.optim.arguments import at_least, betas_within
+from polygrad.optim.optimizer import Group, Optimizer
 
 __all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from polygrad.errors import InvalidArgumentError
-from polygrad.optim.optimizer import Group, Optimizer, at_least
+from polygrad.optim.arguments import at_least
+from polygrad.optim.optimizer import Group, Optimizer
 
 __all__ = ["ASGD", "SGD", "Adadelta", "Adagrad", "RMSprop", "Rprop"]
 

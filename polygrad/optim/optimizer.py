@@ -7,47 +7,19 @@ from abc import ABC
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
-from polygrad.backend import Backend
 from polygrad.config import enable_grad
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
-from polygrad.ops.creation import tensor, to_place
+from polygrad.optim.arguments import as_list, check_parameter
 from polygrad.optim.bucket import LARGE, Bucket, updates_each
+from polygrad.optim.plan import Plan, failed
+from polygrad.optim.state import constant, placed
 from polygrad.tape import Hook
 from polygrad.tensor import Tensor, new_tensor, raw
 
-__all__ = ["Optimizer", "at_least"]
+__all__ = ["Optimizer"]
 
 Group = dict[str, Any]
 _MOMENTS = ("step_pre", "step_post", "save_pre", "save_post", "load_pre", "load_post")
-
-
-def at_least(where: str, bound: float, **arguments: Any) -> None:
-    """Refuse arguments that are no numbers, or below `bound`.
-
-    Raises
-    ------
-    InvalidTypeError, InvalidArgumentError
-        Naming the argument.
-    """
-    for name, value in arguments.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise InvalidTypeError(
-                f"{name} is a number, not {value!r}", f"{where}, argument {name}", "pass a float"
-            )
-        if not value >= bound:
-            raise InvalidArgumentError(
-                f"{name} is {value}", f"{where}, argument {name}", f"it must be at least {bound}"
-            )
-
-
-def betas_within(where: str, **arguments: Any) -> None:
-    """Refuse decay rates outside [0, 1)."""
-    at_least(where, 0.0, **arguments)
-    for name, value in arguments.items():
-        if value >= 1:
-            raise InvalidArgumentError(
-                f"{name} is {value}", f"{where}, argument {name}", "it must be at least 0, below 1"
-            )
 
 
 class Optimizer(ABC):
@@ -80,7 +52,7 @@ class Optimizer(ABC):
         self.param_groups: list[Group] = []
         self.steps_taken = 0
         self._clear()
-        groups = _as_list(params, type(self).__name__)
+        groups = as_list(params, type(self).__name__)
         if not isinstance(groups[0], Mapping):
             groups = [{"params": groups}]
         for group in groups:
@@ -88,7 +60,7 @@ class Optimizer(ABC):
 
     def _clear(self) -> None:
         self._state: dict[Tensor, dict[str, Any]] = {}
-        self._plans: list[_Plan | None] = []
+        self._plans: list[Plan | None] = []
         self._hooks: dict[str, list[Hook]] = {moment: [] for moment in _MOMENTS}
 
     # ---- what an algorithm says ---------------------------------------------------------------
@@ -129,14 +101,14 @@ class Optimizer(ABC):
                 'write {"params": [...], "lr": 0.1}',
             )  # fmt: skip
         params = param_group["params"]
-        params = [params] if isinstance(params, Tensor) else _as_list(params, where)
+        params = [params] if isinstance(params, Tensor) else as_list(params, where)
         group: Group = {**self.defaults, **param_group}
         if any(isinstance(p, tuple) for p in params):
             group["param_names"] = [name for name, _ in params]
             params = [p for _, p in params]
         taken = {id(p) for g in self.param_groups for p in g["params"]}
         for p in params:
-            _check_parameter(p, where)
+            check_parameter(p, where)
             if id(p) in taken:
                 raise InvalidArgumentError(
                     f"a parameter of shape {p.shape} occurs twice", where,
@@ -200,12 +172,12 @@ class Optimizer(ABC):
                     try:
                         bucket.update(self.advance(numbers, group))
                     except (*backend.oom_errors, *backend.lost_errors) as error:
-                        raise _failed(self, bucket, error) from error
+                        raise failed(type(self).__name__, bucket, error) from error
                     bucket.numbers = numbers
 
     def _plan(
         self, group: Group, params: list[Tensor], missing: list[bool], slots: tuple[str, ...]
-    ) -> _Plan:
+    ) -> Plan:
         """Put the parameters that have a gradient into buckets: Note [Buckets]."""
         alike: dict[Any, list[Tensor]] = {}
         start = self.begin(group)
@@ -227,7 +199,7 @@ class Optimizer(ABC):
             )
             for (_, numbers, _), members in alike.items()
         ]
-        return _Plan(params, missing, buckets)
+        return Plan(params, missing, buckets)
 
     # ---- state ------------------------------------------------------------------------------
     @property
@@ -251,7 +223,7 @@ class Optimizer(ABC):
             options = {k: copy.deepcopy(v) for k, v in group.items() if k != "params"}
             groups.append({**options, "params": [number[id(p)] for p in group["params"]]})
         saved = {
-            i: {k: _constant(v) for k, v in state[p].items()}
+            i: {k: constant(v) for k, v in state[p].items()}
             for i, p in enumerate(order) if p in state
         }  # fmt: skip
         made = {"state": saved, "param_groups": groups}
@@ -284,7 +256,7 @@ class Optimizer(ABC):
             for number, p in zip(old["params"], new["params"], strict=True)
         }
         loaded = {
-            place[number]: self._loaded(place[number], own)
+            place[number]: placed(place[number], own, self.begin(self.defaults))
             for number, own in given["state"].items() if number in place
         }  # fmt: skip
         self._plans = [None] * len(self.param_groups)
@@ -295,24 +267,6 @@ class Optimizer(ABC):
             new["params"] = params
         for hook in tuple(self._hooks["load_post"]):
             hook.function(self)
-
-    def _loaded(self, p: Tensor, own: Mapping[str, Any]) -> dict[str, Any]:
-        """The state of one parameter in its place; numbers saved as 0-d arrays become numbers."""
-        made: dict[str, Any] = {}
-        numbers = self.begin(self.defaults)
-        for name, value in own.items():
-            if name in numbers:
-                made[name] = int(value) if name == "step" else float(value)
-            elif hasattr(value, "shape"):
-                t = value.detach() if isinstance(value, Tensor) else tensor(value)
-                dtype = p.dtype if t.kernels.inexact else None
-                moved = to_place(new_tensor(raw(t), t.kernels), dtype, p.device)
-                made[name] = new_tensor(moved.kernels.backend.copy(raw(moved)), moved.kernels)
-            else:
-                made[name] = copy.deepcopy(value)
-        if made and "step" in numbers and "step" not in made:
-            made["step"] = 1  # from an optimiser that does not count, but has begun
-        return made
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and deepcopy: everything but the hooks."""
@@ -357,80 +311,3 @@ class Optimizer(ABC):
             lines.append(f"Parameter Group {i}")
             lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
         return "\n".join([*lines, ")"])
-
-
-class _Plan:
-    """The buckets of one group, for one set of parameters that have gradients."""
-
-    def __init__(self, params: list[Tensor], missing: list[bool], buckets: list[Bucket]) -> None:
-        self.params, self.missing, self.buckets = params, missing, buckets
-        self.members = list(map(id, params))
-        parts: dict[Backend, list[Bucket]] = {}
-        for bucket in buckets:
-            parts.setdefault(bucket.kernels.backend, []).append(bucket)
-        self.by_backend = list(parts.items())
-
-    def fits(self, params: list[Tensor], slots: tuple[str, ...]) -> bool:
-        """Whether the group still holds these parameters where they were."""
-        if params is not self.params or len(params) != len(self.members):
-            return False
-        for bucket in self.buckets:  # noqa: SIM110  every step: a generator costs as much again
-            if not bucket.fits(slots):
-                return False
-        return True
-
-    def open(self, state: dict[Tensor, dict[str, Any]]) -> None:
-        """Give all parameters their state back."""
-        for bucket in self.buckets:
-            bucket.open(state)
-
-
-def _failed(optimizer: Optimizer, bucket: Bucket, error: BaseException) -> BaseException:
-    """The error for a step that the device could not finish, and what it left behind."""
-    shapes = ", ".join(map(str, bucket.shapes[:3])) + ("" if len(bucket.shapes) < 4 else ", ...")
-    where = (
-        f"{type(optimizer).__name__}.step, at parameters of shapes {shapes}: they and all after "
-        "them are as before the step, with their state; those before them have been updated"
-    )
-    k = bucket.kernels
-    return k.backend.failure(error, k.device, where) or error
-
-
-def _as_list(params: Any, where: str) -> list[Any]:
-    """Parameters or groups in a list."""
-    unordered = (Tensor, set, frozenset, str, Mapping)
-    if isinstance(params, unordered) or not isinstance(params, Iterable):
-        raise InvalidTypeError(
-            f"parameters come in an ordered collection, not in a {type(params).__name__}",
-            f"{where}, argument params", "pass a list, or model.parameters()",
-        )  # fmt: skip
-    found = list(params)
-    if not found:
-        raise InvalidArgumentError(
-            "there are no parameters to optimise", f"{where}, argument params",
-            "pass a list with at least one; an iterator can be used up only once",
-        )  # fmt: skip
-    return found
-
-
-def _check_parameter(p: Any, where: str) -> None:
-    if not isinstance(p, Tensor):
-        raise InvalidTypeError(
-            f"a parameter is a Tensor, not {type(p).__name__}", where, "pass Tensors or Parameters"
-        )
-    if not p.is_leaf:
-        raise InvalidArgumentError(
-            f"a tensor made by {p.grad_fn!r} is no leaf", where,
-            "optimise the leaf it was made from, or t.detach().requires_grad_()",
-        )  # fmt: skip
-    if not p.kernels.inexact:
-        raise InvalidArgumentError(
-            f"a {p.dtype} tensor has no gradient", where, "convert it to a floating dtype"
-        )
-
-
-def _constant(value: Any) -> Any:
-    """A state value that later steps do not change."""
-    if isinstance(value, Tensor):
-        return new_tensor(raw(value), value.kernels)
-    return copy.deepcopy(value)

@@ -1,0 +1,74 @@
+"""What optimisers refuse: options out of their domain, and what is no parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from polygrad.errors import InvalidArgumentError, InvalidTypeError
+from polygrad.tensor import Tensor
+
+__all__ = ["as_list", "at_least", "betas_within", "check_parameter"]
+
+
+def at_least(where: str, bound: float, **arguments: Any) -> None:
+    """Refuse arguments that are no numbers, or below `bound`.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidArgumentError
+        Naming the argument.
+    """
+    for name, value in arguments.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise InvalidTypeError(
+                f"{name} is a number, not {value!r}", f"{where}, argument {name}", "pass a float"
+            )
+        if not value >= bound:
+            raise InvalidArgumentError(
+                f"{name} is {value}", f"{where}, argument {name}", f"it must be at least {bound}"
+            )
+
+
+def betas_within(where: str, **arguments: Any) -> None:
+    """Refuse decay rates outside [0, 1)."""
+    at_least(where, 0.0, **arguments)
+    for name, value in arguments.items():
+        if value >= 1:
+            raise InvalidArgumentError(
+                f"{name} is {value}", f"{where}, argument {name}", "it must be at least 0, below 1"
+            )
+
+
+def as_list(params: Any, where: str) -> list[Any]:
+    """Parameters or groups in a list. Raises InvalidTypeError, InvalidArgumentError."""
+    unordered = (Tensor, set, frozenset, str, Mapping)
+    if isinstance(params, unordered) or not isinstance(params, Iterable):
+        raise InvalidTypeError(
+            f"parameters come in an ordered collection, not in a {type(params).__name__}",
+            f"{where}, argument params", "pass a list, or model.parameters()",
+        )  # fmt: skip
+    found = list(params)
+    if not found:
+        raise InvalidArgumentError(
+            "there are no parameters to optimise", f"{where}, argument params",
+            "pass a list with at least one; an iterator can be used up only once",
+        )  # fmt: skip
+    return found
+
+
+def check_parameter(p: Any, where: str) -> None:
+    """Refuse what has no gradient. Raises InvalidTypeError, InvalidArgumentError."""
+    if not isinstance(p, Tensor):
+        raise InvalidTypeError(
+            f"a parameter is a Tensor, not {type(p).__name__}", where, "pass Tensors or Parameters"
+        )
+    if not p.is_leaf:
+        raise InvalidArgumentError(
+            f"a tensor made by {p.grad_fn!r} is no leaf", where,
+            "optimise the leaf it was made from, or t.detach().requires_grad_()",
+        )  # fmt: skip
+    if not p.kernels.inexact:
+        raise InvalidArgumentError(
+            f"a {p.dtype} tensor has no gradient", where, "convert it to a floating dtype"
+        )
