@@ -3,31 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from typing import Any
 
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
-from polygrad.tensor import Tensor
+from polygrad.tensor import Tensor, on_host
 
-__all__ = ["as_list", "at_least", "betas_within", "check_parameter"]
+__all__ = ["as_list", "at_least", "betas_within", "check_parameter", "names_of", "rate_of"]
 
 
 def at_least(where: str, bound: float, **arguments: Any) -> None:
-    """Refuse arguments that are no numbers, or below `bound`.
+    """Refuse arguments that are no numbers, or below `bound`; `lr` may be a tensor of one element.
 
     Raises
     ------
     InvalidTypeError, InvalidArgumentError
         Naming the argument.
     """
-    for name, value in arguments.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
+    for name, given in arguments.items():
+        value = _one_rate(where, given) if name == "lr" and isinstance(given, Tensor) else given
+        if isinstance(value, bool) or not isinstance(value, Real):
             raise InvalidTypeError(
                 f"{name} is a number, not {value!r}", f"{where}, argument {name}", "pass a float"
             )
-        if not value >= bound:
+        if not float(value) >= bound:
             raise InvalidArgumentError(
                 f"{name} is {value}", f"{where}, argument {name}", f"it must be at least {bound}"
             )
+
+
+def _one_rate(where: str, lr: Tensor) -> float:
+    """The learning rate that a tensor holds. Raises InvalidArgumentError."""
+    if lr.size != 1:
+        raise InvalidArgumentError(
+            f"lr is a tensor of shape {lr.shape}", f"{where}, argument lr",
+            "pass a number or a tensor of one element",
+        )  # fmt: skip
+    if lr.requires_grad:
+        raise InvalidArgumentError(
+            "lr requires grad, but a step of an optimiser is not recorded on the tape",
+            f"{where}, argument lr", "pass lr.detach(); to differentiate through a step, write it "
+            "as a function of tensors",
+        )  # fmt: skip
+    return float(on_host(lr).item())
+
+
+def rate_of(group: Mapping[str, Any]) -> float:
+    """The learning rate of a group as a number, which may be in a tensor."""
+    lr = group["lr"]
+    return float(on_host(lr).item()) if isinstance(lr, Tensor) else lr
+
+
+def names_of(where: str, named: list[bool], groups: list[bool]) -> None:
+    """Refuse names of some parameters or groups only. Raises InvalidArgumentError."""
+    if any(named) and not all(named):
+        raise InvalidArgumentError(
+            f"{named.count(True)} of {len(named)} parameters have names", where,
+            "pass pairs (name, parameter) for all of them, or for none",
+        )  # fmt: skip
+    if groups and any(named) != groups[0]:
+        raise InvalidArgumentError(
+            "some groups have names of parameters, others have none", where,
+            "pass pairs (name, parameter) in all groups, or in none",
+        )  # fmt: skip
 
 
 def betas_within(where: str, **arguments: Any) -> None:

@@ -8,7 +8,8 @@ step count form one bucket: their values, gradients and state are laid end to en
 updated by one call, and taken apart again. The parameters' arrays are then views of the new whole,
 which is never written: whoever holds an old value keeps it. A value that somebody else replaced
 since is noticed, because the parameter's array is no longer the view that the bucket made. A large
-parameter is a bucket of its own, and is not copied. Where a rule keeps no state and the backend can
+parameter is a bucket of its own, and is not copied; so is each of a rule that looks at the
+parameter as a whole, as Muon's does at a matrix. Where a rule keeps no state and the backend can
 write in place, as plain SGD on NumPy, nothing is to be gained by laying end to end: such a bucket
 updates each parameter where it is, in one loop.
 
@@ -48,7 +49,9 @@ class Bucket:
     numbers
         State that is the same for all: Python numbers by name.
     slots
-        The names of the state arrays, in the order in which the rule takes them.
+        The names of the state arrays of the group, in the order in which the rule takes them.
+    layout
+        The shapes of those that are kept, for a single parameter whose rule is not elementwise.
     arrays
         The state arrays, each the state of all parameters end to end.
     """
@@ -61,20 +64,29 @@ class Bucket:
         states: Sequence[dict[str, Any]],
         slots: tuple[str, ...],
         initial: Callable[[str], float],
+        layout: dict[str, tuple[int, ...]] | None = None,
     ) -> None:
         self.rule, self.numbers, self.slots = rule, numbers, slots
         self.params = list(params)
         self.kernels = k = self.params[0].kernels
         self.inplace = inplace_rule(k, rule)
-        self.flat = (len(self.params) > 1 or k.is_complex) and not updates_each(k, rule, slots)
+        alone = layout is not None or updates_each(k, rule, slots)
+        self.flat = (len(self.params) > 1 or k.is_complex) and not alone
         self.shapes = [tuple(raw(p).shape) for p in self.params]
         sizes = [math.prod(shape) for shape in self.shapes]
         self.cuts = [
             (sum(sizes[:i]), sum(sizes[: i + 1]), shape) for i, shape in enumerate(self.shapes)
         ]
         self.real = k.with_dtype(dtypes.real_of(k.dtype))
+        shapes = (
+            dict.fromkeys(slots, self.shapes) if layout is None
+            else {slot: [shape] for slot, shape in layout.items()}
+        )  # fmt: skip
+        self.kept = tuple(shapes)
         with self._guard(), k.explaining(f"the state of {rule} for shapes {self.shapes[:3]}"):
-            self.arrays = [self._collect(states, slot, initial(slot)) for slot in slots]
+            self.arrays = [
+                self._collect(states, slot, initial(slot), own) for slot, own in shapes.items()
+            ]
         self.whole: Any = None
         self.parts: list[Any] = [None] * len(self.params)
 
@@ -82,7 +94,13 @@ class Bucket:
         guard = self.kernels.guard
         return nullcontext() if guard is None else guard()
 
-    def _collect(self, states: Sequence[dict[str, Any]], slot: str, initial: float) -> Any:
+    def _collect(
+        self,
+        states: Sequence[dict[str, Any]],
+        slot: str,
+        initial: float,
+        shapes: Sequence[tuple[int, ...]],
+    ) -> Any:
         """One state array of its own memory; parameters without it begin at `initial`.
 
         The state comes along to where its parameter was moved.
@@ -91,7 +109,7 @@ class Bucket:
         start = complex(initial, initial) if k.is_complex else initial
         found = [
             raw(to_place(state[slot], k.dtype, k.device)) if slot in state else k.full(shape, start)
-            for state, shape in zip(states, self.shapes, strict=True)
+            for state, shape in zip(states, shapes, strict=True)
         ]
         return self._join(found) if self.flat else k.backend.copy(found[0])
 
@@ -184,7 +202,7 @@ class Bucket:
         for i, p in enumerate(self.params):
             own = state.setdefault(p, {})
             own.update(self.numbers)
-            for slot, column in zip(self.slots, columns, strict=True):
+            for slot, column in zip(self.kept, columns, strict=True):
                 own[slot] = new_tensor(column[i], self.kernels)
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from polygrad.config import enable_grad
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
-from polygrad.optim.arguments import as_list, check_parameter
+from polygrad.optim.arguments import as_list, check_parameter, names_of, rate_of
 from polygrad.optim.bucket import LARGE, Bucket, updates_each
 from polygrad.optim.plan import Plan, failed
 from polygrad.optim.state import constant, placed
@@ -46,6 +46,7 @@ class Optimizer(ABC):
 
     rule: ClassVar[str]
     keywords: ClassVar[tuple[str, ...]]
+    elementwise: ClassVar[bool] = True  # no: the rule sees each parameter in its shape
 
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         self.defaults = defaults
@@ -67,6 +68,10 @@ class Optimizer(ABC):
     def slots(self, group: Group) -> tuple[str, ...]:
         """The names of the arrays kept for each parameter, in the order of the rule."""
         raise NotImplementedError
+
+    def layout(self, group: Group, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+        """The slots of a parameter of this shape, and their shapes, where not elementwise."""
+        return dict.fromkeys(self.slots(group), shape)
 
     def initial(self, slot: str, group: Group) -> float:
         """The value that a state array begins with."""
@@ -103,7 +108,9 @@ class Optimizer(ABC):
         params = param_group["params"]
         params = [params] if isinstance(params, Tensor) else as_list(params, where)
         group: Group = {**self.defaults, **param_group}
-        if any(isinstance(p, tuple) for p in params):
+        named = [isinstance(p, tuple) for p in params]
+        names_of(where, named, ["param_names" in g for g in self.param_groups])
+        if all(named):
             group["param_names"] = [name for name, _ in params]
             params = [p for _, p in params]
         taken = {id(p) for g in self.param_groups for p in g["params"]}
@@ -144,19 +151,26 @@ class Optimizer(ABC):
         hooks = self._hooks
         for hook in tuple(hooks["step_pre"]):
             hook.function(self)
+        loss = self.update(closure)
+        self.steps_taken += 1
+        for hook in tuple(hooks["step_post"]):
+            hook.function(self)
+        return loss
+
+    def update(self, closure: Callable[[], Any] | None) -> Any:
+        """The step itself, between the hooks; returns what `closure` returned."""
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
         for i, group in enumerate(self.param_groups):
             self._step_group(i, group)
-        self.steps_taken += 1
-        for hook in tuple(hooks["step_post"]):
-            hook.function(self)
         return loss
 
     def _step_group(self, i: int, group: Group) -> None:
         params = group["params"]
+        if isinstance(group.get("lr"), Tensor):
+            group = {**group, "lr": rate_of(group)}
         slots = self.slots(group)
         missing = [p.gradient is None for p in params]
         plan = self._plans[i]
@@ -186,8 +200,10 @@ class Optimizer(ABC):
                 continue
             own = self._state.get(p, {})
             numbers = tuple(own.get(n, value) for n, value in start.items())
-            large = p.size >= LARGE and not updates_each(p.kernels, self.rule, slots)
-            alike.setdefault((p.kernels, numbers, id(p) if large else 0), []).append(p)
+            alone = not self.elementwise or (
+                p.size >= LARGE and not updates_each(p.kernels, self.rule, slots)
+            )
+            alike.setdefault((p.kernels, numbers, id(p) if alone else 0), []).append(p)
         buckets = [
             Bucket(
                 self.rule,
@@ -196,6 +212,7 @@ class Optimizer(ABC):
                 [self._state.get(p, {}) for p in members],
                 slots,
                 lambda slot: self.initial(slot, group),
+                None if self.elementwise else self.layout(group, members[0].shape),
             )
             for (_, numbers, _), members in alike.items()
         ]

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
+from polygrad.optim.arguments import rate_of
 from polygrad.optim.optimizer import Optimizer
+from polygrad.tensor import Tensor
 
-__all__ = ["LRScheduler", "per_group"]
+__all__ = ["LRScheduler", "per_group", "set_rate"]
 
 
 def per_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
@@ -31,6 +33,14 @@ def per_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
             "pass one, or one for each",
         )  # fmt: skip
     return list(value)
+
+
+def set_rate(group: dict[str, Any], rate: float) -> None:
+    """Write the rate of a group; into the tensor that holds it, if one does."""
+    if isinstance(group["lr"], Tensor):
+        group["lr"][...] = rate
+    else:
+        group["lr"] = rate
 
 
 class LRScheduler:
@@ -60,7 +70,7 @@ class LRScheduler:
             )  # fmt: skip
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
+                group.setdefault("initial_lr", rate_of(group))
             elif "initial_lr" not in group:
                 raise InvalidArgumentError(
                     f"the initial rate of group {i} is not known",
@@ -87,7 +97,7 @@ class LRScheduler:
     @property
     def rates(self) -> list[float]:
         """The present rate of each group."""
-        return [group["lr"] for group in self.optimizer.param_groups]
+        return [rate_of(group) for group in self.optimizer.param_groups]
 
     def get_last_lr(self) -> list[float]:
         """The rate of each group as this schedule last set it."""
@@ -114,7 +124,7 @@ class LRScheduler:
 
     def _write(self, rates: Sequence[float]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate
+            set_rate(group, rate)
         self._last_lr = self.rates
 
     def _warn_order(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polygrad.errors import InvalidArgumentError
-from polygrad.optim.lr_scheduler.base import LRScheduler
+from polygrad.optim.lr_scheduler.base import LRScheduler, set_rate
 from polygrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from polygrad.optim.optimizer import Optimizer
 
@@ -73,7 +73,7 @@ class SequentialLR(_Composite):
         self.milestones = list(milestones)
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:  # undo what making them did
-            group["lr"] = group["initial_lr"]
+            set_rate(group, group["initial_lr"])
         for scheduler in self.schedulers:
             scheduler.last_epoch -= 1
         first = self.schedulers[0]

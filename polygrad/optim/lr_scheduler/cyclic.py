@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polygrad.errors import InvalidArgumentError
-from polygrad.optim.lr_scheduler.base import LRScheduler, per_group
+from polygrad.optim.lr_scheduler.base import LRScheduler, per_group, set_rate
 from polygrad.optim.optimizer import Optimizer
 
 __all__ = ["CyclicLR", "OneCycleLR"]
@@ -214,7 +214,7 @@ class CyclicLR(LRScheduler):
         bases = per_group("base_lr", base_lr, optimizer)
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group["lr"] = bases[i]
+                set_rate(group, bases[i])
                 if cycle_momentum:
                     _set_momentum(group, self.max_momentums[i])
         super().__init__(optimizer, last_epoch)

@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from polygrad.errors import InvalidArgumentError
-from polygrad.optim.lr_scheduler.base import LRScheduler, per_group
+from polygrad.optim.arguments import rate_of
+from polygrad.optim.lr_scheduler.base import LRScheduler, per_group, set_rate
 from polygrad.optim.optimizer import Optimizer
 
 __all__ = ["ReduceLROnPlateau"]
@@ -96,6 +97,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _reduce(self) -> None:
         for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
-            rate = max(group["lr"] * self.factor, least)
-            if group["lr"] - rate > self.eps:
-                group["lr"] = rate
+            now = rate_of(group)
+            rate = max(now * self.factor, least)
+            if now - rate > self.eps:
+                set_rate(group, rate)
