@@ -1,4 +1,4 @@
-"""Adam and its relatives."""
+"""Adam and its relatives, of which Lion keeps the least."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from polygrad.optim.algorithms import Parameters
 from polygrad.optim.arguments import at_least, betas_within
 from polygrad.optim.optimizer import Group, Optimizer
 
-__all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
+__all__ = ["Adam", "AdamW", "Adamax", "Lion", "NAdam", "RAdam"]
 
 Betas = tuple[float, float]
 
@@ -228,3 +228,62 @@ class RAdam(_Moments):
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay,
         })  # fmt: skip
+
+
+class Lion(Optimizer):
+    """Lion: steps of one length, by the sign of a mean of gradients; half of Adam's memory.
+
+    Every element moves by `lr`, so that it takes a third to a tenth of Adam's rate, and a
+    `weight_decay` larger by as much.
+
+    Parameters
+    ----------
+    params, lr, weight_decay, maximize
+        As for `AdamW`.
+    betas
+        Share of the old mean in the one whose sign counts, and in the one that is kept.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        An option out of its domain, named.
+
+    Notes
+    -----
+    Of a complex parameter the real and the imaginary part have each a sign. Source: Chen et al.,
+    "Symbolic discovery of optimization algorithms" (2023).
+
+    >>> import polygrad as pg
+    >>> p = pg.nn.Parameter(pg.tensor([1.0, -8.0]))
+    >>> optimizer = pg.optim.Lion([p], lr=0.25)
+    >>> pg.sum(p * p).backward()
+    >>> optimizer.step()
+    >>> p.detach()
+    tensor([ 0.75, -7.75], dtype=float32)
+    """
+
+    rule = "lion_step"
+    keywords: ClassVar = ("lr", "betas", "weight_decay", "maximize")
+
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1e-4,
+        betas: Betas = (0.9, 0.99),
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize,
+        })  # fmt: skip
+
+    def check_group(self, group: Group) -> None:
+        """Domains of the options."""
+        at_least("Lion", 0.0, lr=group["lr"], weight_decay=group["weight_decay"])
+        betas_within("Lion", **{f"betas[{i}]": beta for i, beta in enumerate(group["betas"])})
+
+    def slots(self, group: Group) -> tuple[str, ...]:
+        """The mean gradient."""
+        del group
+        return ("exp_avg",)

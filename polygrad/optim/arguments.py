@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
 from polygrad.tensor import Tensor, on_host
 
-__all__ = ["as_list", "at_least", "betas_within", "check_parameter", "names_of", "rate_of"]
+__all__ = [
+    "as_list", "at_least", "betas_within", "check_parameter", "counts", "names_of", "rate_of",
+]  # fmt: skip
 
 
 def at_least(where: str, bound: float, **arguments: Any) -> None:
@@ -66,6 +68,17 @@ def names_of(where: str, named: list[bool], groups: list[bool]) -> None:
             "some groups have names of parameters, others have none", where,
             "pass pairs (name, parameter) in all groups, or in none",
         )  # fmt: skip
+
+
+def counts(where: str, least: int, **arguments: Any) -> None:
+    """Refuse what is no integer, or below `least`. Raises as `at_least`."""
+    for name, value in arguments.items():
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise InvalidTypeError(
+                f"{name} is a whole number, not {value!r}", f"{where}, argument {name}",
+                "pass an int",
+            )  # fmt: skip
+    at_least(where, least, **arguments)
 
 
 def betas_within(where: str, **arguments: Any) -> None:

@@ -122,8 +122,8 @@ class Optimizer(ABC):
                     "each parameter belongs to one group, once",
                 )  # fmt: skip
             taken.add(id(p))
-        self.check_group(group)
         group["params"] = params
+        self.check_group(group)
         self.param_groups.append(group)
         self._plans.append(None)
 

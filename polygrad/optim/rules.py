@@ -5,7 +5,7 @@ returns the new parameter and the new state arrays, in the order in which it too
 arrays that it is given belong to it: a kernel may write into them. `p` and `g` do not; but a
 backend may have a kernel called `adam_step_` as well, which gets a `p` that it is to write into.
 Complex parameters come as pairs of real numbers. `decayed` and `average` say what most rules begin
-with.
+with. Rules that are not elementwise are in `polygrad.optim.shaped_rules`.
 
 Sources of the formulas: the documentation of `torch.optim`, and the papers cited at each rule.
 """
@@ -18,7 +18,8 @@ from typing import Any
 from polygrad.backend import declare_forward
 
 __all__ = [
-    "adadelta", "adagrad", "adam", "adamax", "asgd", "nadam", "radam", "rmsprop", "rprop", "sgd",
+    "adadelta", "adagrad", "adam", "adamax", "asgd", "lion", "nadam", "radam", "rmsprop", "rprop",
+    "sgd",
 ]  # fmt: skip
 
 Arrays = tuple[Any, ...]
@@ -180,6 +181,27 @@ def radam(
     return p - scale * m / (F.xp.sqrt(v) + eps), m, v
 
 
+def lion(
+    F: Any,
+    p: Any,
+    g: Any,
+    m: Any,
+    *,
+    lr: float,
+    betas: tuple[float, float],
+    weight_decay: float,
+    maximize: bool,
+    step: int,
+) -> Arrays:
+    """Lion (Chen et al. 2023, algorithm 2): the sign of the mean gradient; the decay is decoupled.
+
+    The mean that decides keeps the share `betas[0]`, the one that is remembered `betas[1]`.
+    """
+    del step
+    p, g = decayed(p, g, lr, weight_decay, maximize=maximize, decoupled=True)
+    return p - lr * F.xp.sign(average(m, g, betas[0])), average(m, g, betas[1])
+
+
 def rmsprop(
     F: Any,
     p: Any,
@@ -298,5 +320,5 @@ def asgd(
     return p, (p + 0 if mu == 1 else mean + (p - mean) * mu)
 
 
-for _rule in (sgd, adam, adamax, nadam, radam, rmsprop, adagrad, adadelta, rprop, asgd):
+for _rule in (sgd, adam, adamax, nadam, radam, lion, rmsprop, adagrad, adadelta, rprop, asgd):
     declare_forward(f"{_rule.__name__}_step", _rule)
