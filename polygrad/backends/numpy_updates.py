@@ -27,7 +27,9 @@ def _in_pieces(update: Callable[..., None]) -> Kernel:
     @functools.wraps(update)
     def kernel(p: Array, g: Array, *slots: Array, **keywords: Any) -> tuple[Array, ...]:
         arrays = (p, g, *slots)
-        if p.size > PIECE and all(a.flags.c_contiguous for a in arrays):
+        if not p.ndim:  # the arithmetic of arrays without axes gives scalars: nothing to write into
+            update(*(a.reshape(1) for a in arrays), **keywords)
+        elif p.size > PIECE and all(a.flags.c_contiguous for a in arrays):
             arrays = tuple(a.reshape(-1) for a in arrays)
             for start in range(0, p.size, PIECE):
                 update(*(a[start : start + PIECE] for a in arrays), **keywords)

@@ -193,7 +193,10 @@ class Bucket:
             self.inplace(value, g, *self.arrays, **keywords)
             return value, self.arrays
         value, *arrays = getattr(k, self.rule)(value, g, *self.arrays, **keywords)
-        return k.cast(value), [k.cast(a) for a in arrays]
+        value, *arrays = [
+            k.cast(a) if type(a) is k.array_type else k.coerce(a) for a in (value, *arrays)
+        ]
+        return value, arrays
 
     def open(self, state: dict[Tensor, dict[str, Any]]) -> None:
         """Give each parameter its part of the state."""

@@ -340,3 +340,29 @@ def test_an_update_in_pieces_is_the_update_of_the_whole(rule, monkeypatch):
             optimizer.step()
         pieces.append(host(w))
     np.testing.assert_array_equal(*pieces)
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (1,)])
+@pytest.mark.parametrize("name", [
+    "SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "Lion", "RMSprop", "Adagrad", "Adadelta",
+    "Rprop", "ASGD", "Adafactor", "LBFGS",
+])  # fmt: skip
+def test_one_parameter_without_axes_or_elements(name, shape, device):
+    """Where a library's arithmetic of 0-d arrays gives scalars, they come back as arrays."""
+    p = pg.nn.Parameter(pg.ones(shape, device=device))
+    optimizer = getattr(pg.optim, name)([p], lr=0.1)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = pg.sum(p * p)
+        loss.backward()
+        return loss
+
+    for _ in range(2):
+        optimizer.step(closure)
+    assert p.shape == shape and p.device == device and p.dtype == pg.float32
+    assert (host(p.detach()) < 1).all()
+    for value in optimizer.state[p].values():
+        if isinstance(value, pg.Tensor):
+            assert isinstance(value.native(), type(p.detach().native()))
+    assert optimizer.state_dict()["param_groups"][0]["params"] == [0]
