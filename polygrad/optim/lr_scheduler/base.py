@@ -13,7 +13,7 @@ from polygrad.optim.arguments import rate_of
 from polygrad.optim.optimizer import Optimizer
 from polygrad.tensor import Tensor
 
-__all__ = ["LRScheduler", "per_group", "set_rate"]
+__all__ = ["LRScheduler", "attach", "per_group", "set_rate"]
 
 
 def per_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
@@ -43,6 +43,16 @@ def set_rate(group: dict[str, Any], rate: float) -> None:
         group["lr"] = rate
 
 
+def attach(scheduler: LRScheduler, optimizer: Any) -> None:
+    """Let a schedule write the rates of an optimiser. Raises InvalidTypeError for what is none."""
+    if not isinstance(optimizer, Optimizer):
+        raise InvalidTypeError(
+            f"a {type(optimizer).__name__} is no Optimizer", type(scheduler).__name__,
+            "pass the optimiser whose learning rate is to change",
+        )  # fmt: skip
+    scheduler.optimizer = optimizer
+
+
 class LRScheduler:
     """Base of the schedules that set the rate of each group after each epoch.
 
@@ -62,12 +72,10 @@ class LRScheduler:
         Not an Optimizer; resuming where no initial rate is known.
     """
 
+    optimizer: Optimizer
+
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise InvalidTypeError(
-                f"a {type(optimizer).__name__} is no Optimizer", type(self).__name__,
-                "pass the optimiser whose learning rate is to change",
-            )  # fmt: skip
+        attach(self, optimizer)
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
                 group.setdefault("initial_lr", rate_of(group))
@@ -77,22 +85,27 @@ class LRScheduler:
                     f"{type(self).__name__}, argument last_epoch={last_epoch}",
                     "load the optimiser's state first, or begin with last_epoch=-1",
                 )
-        self.optimizer = optimizer
         self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
-        self._step_count = 0
+        self._step_count, self._is_initial = 0, False
         self._steps_before = optimizer.steps_taken
         self._last_lr: list[float] = []
         self._begin()
 
     def _begin(self) -> None:
         """Set the rates of the first epoch."""
+        self._step_count, self._is_initial = 0, True
         self.step()
+        self._is_initial = False
 
     @property
     def is_first(self) -> bool:
         """Whether the rates being found are those at construction."""
-        return self._step_count == 1
+        return self._is_initial
+
+    def withdraw(self) -> None:
+        """Undo the epoch that construction began, for a schedule that begins later."""
+        self.last_epoch -= 1
 
     @property
     def rates(self) -> list[float]:
@@ -115,6 +128,10 @@ class LRScheduler:
         """Go to the next epoch, or to `epoch`."""
         self._warn_order()
         self._step_count += 1
+        self.move(epoch)
+
+    def move(self, epoch: float | None) -> None:
+        """Set the rates of the next epoch, or of `epoch`; not counted as a step."""
         if epoch is None:
             self.last_epoch += 1
             self._write(self.get_lr())

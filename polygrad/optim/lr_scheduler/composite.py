@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from polygrad.errors import InvalidArgumentError
+from polygrad.errors import InvalidArgumentError, InvalidTypeError
 from polygrad.optim.lr_scheduler.base import LRScheduler, set_rate
 from polygrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from polygrad.optim.optimizer import Optimizer
@@ -21,6 +21,12 @@ def _checked(
     found = list(schedulers)
     if not found:
         raise InvalidArgumentError("there are no schedules", f"{where}, argument schedulers")
+    for i, scheduler in enumerate(found):
+        if not isinstance(scheduler, LRScheduler):
+            raise InvalidTypeError(
+                f"schedule {i} is {scheduler!r}", f"{where}, argument schedulers",
+                "pass schedules of polygrad.optim.lr_scheduler",
+            )  # fmt: skip
     optimizer = optimizer or found[0].optimizer
     for i, scheduler in enumerate(found):
         if scheduler.optimizer is not optimizer:
@@ -40,6 +46,15 @@ class _Composite(LRScheduler):
     """What is saved: the state of each part."""
 
     schedulers: list[LRScheduler]
+
+    def move(self, epoch: float | None) -> None:
+        """As part of a sequence, which counts."""
+        self.step(epoch)
+
+    def withdraw(self) -> None:
+        """Undo the epoch that each part began."""
+        for scheduler in self.schedulers:
+            scheduler.withdraw()
 
     def state_dict(self) -> dict[str, Any]:
         """Own state, and that of each schedule."""
@@ -74,23 +89,27 @@ class SequentialLR(_Composite):
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:  # undo what making them did
             set_rate(group, group["initial_lr"])
-        for scheduler in self.schedulers:
-            scheduler.last_epoch -= 1
-        first = self.schedulers[0]
-        first._step_count -= 1  # noqa: SLF001  it begins anew
+        self.withdraw()
+        # where the first milestone is 0, the first schedule never runs
+        first = self.schedulers[bisect_right(self.milestones, 0)]
         first._begin()  # noqa: SLF001
         self._last_lr = first.get_last_lr()
 
+    def _begin(self) -> None:
+        """Begin anew, as the first part of another sequence."""
+        self.move(0)
+
     def step(self, epoch: float | None = None) -> None:
         """Go to the next epoch."""
-        del epoch
-        self.last_epoch += 1
+        self.last_epoch = self.last_epoch + 1 if epoch is None else int(epoch)
         index = bisect_right(self.milestones, self.last_epoch)
         scheduler = self.schedulers[index]
         if index > 0 and self.milestones[index - 1] == self.last_epoch:
-            scheduler.step(0)
-        else:
+            scheduler.move(0)
+        elif epoch is None:
             scheduler.step()
+        else:
+            scheduler.move(epoch - (self.milestones[index - 1] if index else 0))
         self._last_lr = scheduler.get_last_lr()
 
 
@@ -105,7 +124,15 @@ class ChainedScheduler(_Composite):
 
     def step(self, epoch: float | None = None) -> None:
         """Go to the next epoch."""
-        del epoch
         for scheduler in self.schedulers:
-            scheduler.step()
+            if epoch is None:
+                scheduler.step()
+            else:
+                scheduler.move(epoch)
+        self._last_lr = self.rates
+
+    def _begin(self) -> None:
+        """Begin anew, as the first part of a sequence."""
+        for scheduler in self.schedulers:
+            scheduler._begin()  # noqa: SLF001
         self._last_lr = self.rates

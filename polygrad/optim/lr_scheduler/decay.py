@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from polygrad.errors import InvalidArgumentError
+from polygrad.errors import InvalidArgumentError, InvalidTypeError
 from polygrad.optim.lr_scheduler.base import LRScheduler, per_group
 from polygrad.optim.optimizer import Optimizer
 
@@ -27,6 +27,12 @@ class LambdaLR(LRScheduler):
         self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1
     ) -> None:
         self.lr_lambdas = per_group("lr_lambda", lr_lambda, optimizer)
+        for factor in self.lr_lambdas:
+            if not callable(factor):
+                raise InvalidTypeError(
+                    f"lr_lambda is {factor!r}", f"{type(self).__name__}, argument lr_lambda",
+                    "pass a function of the epoch, or one for each group",
+                )  # fmt: skip
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -42,7 +48,7 @@ class MultiplicativeLR(LambdaLR):
 
     def get_lr(self) -> list[float]:
         """Of the rates before."""
-        if self.last_epoch <= 0:
+        if self.is_first:
             return self.rates
         return [
             rate * f(self.last_epoch)
@@ -53,7 +59,7 @@ class MultiplicativeLR(LambdaLR):
 class _Scaled(LRScheduler):
     """Schedules that multiply all groups by one factor."""
 
-    def factor(self) -> float:
+    def ratio(self) -> float:
         """From the epoch before to this one."""
         raise NotImplementedError
 
@@ -63,8 +69,8 @@ class _Scaled(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """The rates before times the factor."""
-        factor = self.factor()
-        return [rate * factor for rate in self.rates]
+        ratio = self.ratio()
+        return [rate * ratio for rate in self.rates]
 
     def closed_form(self) -> list[float]:
         """The initial rates times the share."""
@@ -81,7 +87,7 @@ class StepLR(_Scaled):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def factor(self) -> float:
+    def ratio(self) -> float:
         """Gamma at the end of each stretch."""
         return self.gamma if self.last_epoch and self.last_epoch % self.step_size == 0 else 1.0
 
@@ -103,7 +109,7 @@ class MultiStepLR(_Scaled):
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def factor(self) -> float:
+    def ratio(self) -> float:
         """Gamma at a milestone."""
         return float(self.gamma ** self._counts()[self.last_epoch])
 
@@ -128,18 +134,23 @@ class ConstantLR(_Scaled):
         last_epoch: int = -1,
     ) -> None:
         _between("ConstantLR", "factor", factor, 0, 1)
-        self.reduction, self.total_iters = factor, total_iters
+        self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def factor(self) -> float:
+    def get_lr(self) -> list[float]:
+        """From the rates before; from the initial ones after a factor of 0."""
+        ends = self.factor == 0 and self.last_epoch == self.total_iters != 0
+        return self.base_lrs if ends else super().get_lr()
+
+    def ratio(self) -> float:
         """Down at the start, up at the end."""
         if self.last_epoch == 0:
-            return self.reduction
-        return 1.0 / self.reduction if self.last_epoch == self.total_iters else 1.0
+            return self.factor
+        return 1.0 / self.factor if self.last_epoch == self.total_iters else 1.0
 
     def share(self) -> float:
         """Reduced, or whole."""
-        return self.reduction if self.last_epoch < self.total_iters else 1.0
+        return self.factor if self.last_epoch < self.total_iters else 1.0
 
 
 class LinearLR(_Scaled):
@@ -163,7 +174,7 @@ class LinearLR(_Scaled):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def factor(self) -> float:
+    def ratio(self) -> float:
         """The share over that of the epoch before."""
         if self.last_epoch == 0:
             return self.start_factor
@@ -187,7 +198,7 @@ class ExponentialLR(_Scaled):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def factor(self) -> float:
+    def ratio(self) -> float:
         """Gamma, but not at the start."""
         return 1.0 if self.is_first else self.gamma
 
@@ -205,7 +216,7 @@ class PolynomialLR(_Scaled):
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def factor(self) -> float:
+    def ratio(self) -> float:
         """The share over that of the epoch before."""
         if self.is_first or self.last_epoch > self.total_iters:
             return 1.0
@@ -234,10 +245,8 @@ class CosineAnnealingLR(LRScheduler):
     def get_lr(self) -> list[float]:
         """From the rates before."""
         t, period, low = self.last_epoch, self.T_max, self.eta_min
-        if t == 0:
-            return self.rates
         if self.is_first:
-            return self.closed_form()
+            return self.rates
         if (t - 1 - period) % (2 * period) == 0:  # the rate before is eta_min: no ratio
             rise = (1 - math.cos(math.pi / period)) / 2
             return [
@@ -272,6 +281,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                     f"{name} is {value!r}", f"CosineAnnealingWarmRestarts, argument {name}",
                     "it is an int, at least 1",
                 )  # fmt: skip
+        if not isinstance(eta_min, (int, float)):
+            raise InvalidTypeError(
+                f"eta_min is {eta_min!r}", "CosineAnnealingWarmRestarts, argument eta_min",
+                "pass a float",
+            )  # fmt: skip
         self.T_0, self.T_mult, self.T_i = T_0, T_mult, T_0
         self.eta_min, self.T_cur = eta_min, float(last_epoch)
         super().__init__(optimizer, last_epoch)
@@ -280,10 +294,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         """Equation 5."""
         return _cosine(self.base_lrs, self.eta_min, self.T_cur / self.T_i)
 
-    def step(self, epoch: float | None = None) -> None:
+    def move(self, epoch: float | None) -> None:
         """Go on by one epoch, or to `epoch`, which may be a fraction."""
-        self._warn_order()
-        self._step_count += 1
         if epoch is not None and epoch < 0:
             raise InvalidArgumentError(
                 f"epoch is {epoch}", "CosineAnnealingWarmRestarts.step", "it is not negative"
@@ -295,7 +307,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             epoch = self.last_epoch + 1
             self.T_cur += 1
             if self.T_cur >= self.T_i:
-                self.T_cur -= self.T_i
+                self.T_cur %= self.T_i
                 self.T_i *= self.T_mult
         self.last_epoch = math.floor(epoch)
         self._write(self.get_lr())

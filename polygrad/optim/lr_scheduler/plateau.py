@@ -7,7 +7,7 @@ from typing import Any
 
 from polygrad.errors import InvalidArgumentError
 from polygrad.optim.arguments import rate_of
-from polygrad.optim.lr_scheduler.base import LRScheduler, per_group, set_rate
+from polygrad.optim.lr_scheduler.base import LRScheduler, attach, per_group, set_rate
 from polygrad.optim.optimizer import Optimizer
 
 __all__ = ["ReduceLROnPlateau"]
@@ -58,12 +58,12 @@ class ReduceLROnPlateau(LRScheduler):
             )
         self.mode, self.factor, self.patience = mode, factor, patience
         self.threshold, self.threshold_mode, self.cooldown = threshold, threshold_mode, cooldown
-        self.min_lrs, self.eps = per_group("min_lr", min_lr, optimizer), eps
+        self.eps = eps
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = self.cooldown_counter = 0
-        super().__init__(optimizer)
-
-    def _begin(self) -> None:
+        attach(self, optimizer)
+        self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
+        self.min_lrs = per_group("min_lr", min_lr, optimizer)
         self.last_epoch = 0
         self._last_lr = self.rates
 
@@ -96,6 +96,14 @@ class ReduceLROnPlateau(LRScheduler):
         return sign * (value - self.best) > margin
 
     def _reduce(self) -> None:
+        count = len(self.optimizer.param_groups)
+        if len(self.min_lrs) != count:  # a group was added since
+            if self.default_min_lr is None:
+                raise InvalidArgumentError(
+                    f"{len(self.min_lrs)} values for {count} groups", "ReduceLROnPlateau, min_lr",
+                    "append one to schedule.min_lrs for each group that is added",
+                )  # fmt: skip
+            self.min_lrs = [self.default_min_lr] * count
         for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
             now = rate_of(group)
             rate = max(now * self.factor, least)
