@@ -33,6 +33,9 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "AdamW": {"lr": 0.05},
     "Adamax": {}, "NAdam": {}, "RAdam": {}, "Adagrad": {}, "Adadelta": {},
     "RMSprop": {"momentum": 0.5, "centered": True}, "Rprop": {}, "ASGD": {},
+    "Lion": {"lr": 0.05, "weight_decay": 0.01}, "Adafactor": {"lr": 0.1},
+    "Muon": {"lr": 0.05, "adjust_lr_fn": "match_rms_adamw"},
+    "LBFGS": {"lr": 0.5, "max_iter": 4, "line_search_fn": "strong_wolfe"},
 }  # fmt: skip
 
 
@@ -202,6 +205,14 @@ def check_layer(name: str, device: str) -> int:
 
 
 # ---- optimisers ------------------------------------------------------------------------------
+def _descent(optimizer: Any, p: Any, goal: Any) -> Tensor:
+    """The loss of the small problem, and its gradient."""
+    optimizer.zero_grad()
+    loss = pg.sum((p - goal) ** 2 * 0.5)
+    loss.backward()
+    return loss
+
+
 def check_optimizer(name: str, device: str, steps: int = 5) -> int:
     """Check the parameters after a few steps on a small quadratic problem."""
     s = Sampler(name, "float32")
@@ -212,9 +223,7 @@ def check_optimizer(name: str, device: str, steps: int = 5) -> int:
         goal = pg.tensor(target.astype(dtype), device=place)
         optimizer = getattr(optim, name)([p], **OPTIMIZERS[name])
         for _ in range(steps):
-            optimizer.zero_grad()
-            pg.sum((p - goal) ** 2 * 0.5).backward()
-            optimizer.step()
+            optimizer.step(lambda: _descent(optimizer, p, goal))  # noqa: B023  called at once
         assert p.device == place
         results.append(p)
     assert not np.array_equal(results[1].detach().numpy(), start), f"{name} did not move"

@@ -19,7 +19,7 @@ from polygrad.nn.module import Module
 from polygrad.ops.creation import to_place
 from polygrad.ops.filling import zeros
 from polygrad.optim.arguments import counts
-from polygrad.optim.lr_scheduler.base import LRScheduler, per_group
+from polygrad.optim.lr_scheduler.base import LRScheduler, attach, per_group
 from polygrad.optim.optimizer import Optimizer
 from polygrad.registry import default_integer, find_device
 from polygrad.tensor import Tensor
@@ -302,6 +302,7 @@ class SWALR(LRScheduler):
         anneal_strategy: str = "cos",
         last_epoch: int = -1,
     ) -> None:
+        attach(self, optimizer)
         if anneal_strategy not in ("cos", "linear"):
             raise InvalidArgumentError(
                 f"anneal_strategy is {anneal_strategy!r}", "SWALR, argument anneal_strategy",

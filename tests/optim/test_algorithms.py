@@ -101,6 +101,15 @@ class RAdam(Adam):
         self.p = self.p - o["lr"] * m
 
 
+class Lion(Reference):
+    defaults: ClassVar = {"betas": (0.9, 0.99), "decoupled_weight_decay": True}
+
+    def update(self, g, o, t):
+        b1, b2 = o["betas"]
+        self.p = self.p - o["lr"] * np.sign(b1 * self.m + (1 - b1) * g)
+        self.m = b2 * self.m + (1 - b2) * g
+
+
 class RMSprop(Reference):
     defaults: ClassVar = {"alpha": 0.99, "eps": 1e-8, "momentum": 0.0, "centered": False}
 
@@ -175,6 +184,7 @@ OPTIONS = [
     ("NAdam", {}), ("NAdam", {"momentum_decay": 0.1, "weight_decay": 0.1}),
     ("NAdam", {"decoupled_weight_decay": True, "weight_decay": 0.1}),
     ("RAdam", {}), ("RAdam", {"betas": (0.8, 0.9), "weight_decay": 0.1}),
+    ("Lion", {}), ("Lion", {"betas": (0.5, 0.7), "weight_decay": 0.1, "maximize": True}),
     ("RMSprop", {}), ("RMSprop", {"momentum": 0.9, "centered": True, "weight_decay": 0.1}),
     ("RMSprop", {"centered": True, "alpha": 0.5}),
     ("Adagrad", {}), ("Adagrad", {"lr_decay": 0.1, "initial_accumulator_value": 0.5}),
@@ -279,3 +289,46 @@ def test_options_out_of_their_domain(make, word):
         make([pg.nn.Parameter(pg.zeros(1))])
     with pytest.raises(InvalidTypeError, match="lr"):
         pg.optim.SGD([pg.nn.Parameter(pg.zeros(1))], lr="fast")
+
+
+# ---- the learning rate in a tensor --------------------------------------------------------------
+@pytest.mark.parametrize("name", [
+    "SGD", "Adam", "NAdam", "Lion", "RMSprop", "Rprop", "ASGD", "Adafactor", "Muon", "LBFGS",
+])  # fmt: skip
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_a_rate_in_a_tensor(name, shape):
+    start = np.linspace(-1, 1, 6).reshape(2, 3)
+    results = []
+    for rate in (0.125, pg.full(shape, 0.125)):
+        p = pg.nn.Parameter(pg.tensor(start))
+        optimizer = getattr(pg.optim, name)([p], lr=rate)
+
+        def closure(p=p, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = pg.sum((p - 3) ** 2)
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        group = optimizer.param_groups[0]
+        if isinstance(rate, pg.Tensor):
+            rate[...] = 0.0625  # the next step sees it
+        else:
+            group["lr"] = 0.0625
+        optimizer.step(closure)
+        assert group["lr"] is rate or not isinstance(rate, pg.Tensor)
+        results.append(host(p))
+    np.testing.assert_array_equal(*results)
+
+
+def test_rates_in_tensors_that_are_refused():
+    p = [pg.nn.Parameter(pg.zeros(1))]
+    with pytest.raises(InvalidArgumentError, match=r"shape \(2,\)"):
+        pg.optim.SGD(p, lr=pg.ones(2))
+    with pytest.raises(InvalidArgumentError, match="not recorded on the tape"):
+        pg.optim.SGD(p, lr=pg.ones(()).requires_grad_())
+    with pytest.raises(InvalidArgumentError, match="lr is -1"):
+        pg.optim.Adam(p, lr=pg.tensor(-1.0))
+    with pytest.raises(InvalidTypeError, match="momentum"):
+        pg.optim.SGD(p, momentum=pg.tensor(0.9))
+    assert pg.optim.SGD(p, lr=np.float32(0.5)).param_groups[0]["lr"] == 0.5

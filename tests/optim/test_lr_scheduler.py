@@ -208,6 +208,15 @@ def test_the_wrong_order_warns():
     ("make", "error"),
     [
         (lambda o: s.StepLR(3, 2), InvalidTypeError),
+        (lambda o: s.LambdaLR(3, abs), InvalidTypeError),
+        (lambda o: s.CyclicLR(3, 0.1, 1.0), InvalidTypeError),
+        (lambda o: s.OneCycleLR(3, 0.1, total_steps=5), InvalidTypeError),
+        (lambda o: s.ReduceLROnPlateau(3), InvalidTypeError),
+        (lambda o: s.LambdaLR(o, 0.9), InvalidTypeError),
+        (lambda o: s.MultiplicativeLR(o, [0.9, abs]), InvalidTypeError),
+        (lambda o: s.CosineAnnealingWarmRestarts(o, 3, eta_min="low"), InvalidTypeError),
+        (lambda o: s.ChainedScheduler([3]), InvalidTypeError),
+        (lambda o: s.SequentialLR(o, [3], []), InvalidTypeError),
         (lambda o: s.StepLR(o, 2, last_epoch=3), InvalidArgumentError),
         (lambda o: s.LambdaLR(o, [lambda e: 1.0]), InvalidArgumentError),
         (lambda o: s.LinearLR(o, 0.0), InvalidArgumentError),
@@ -242,3 +251,93 @@ def test_one_cycle_ends():
         schedule.step()
     with pytest.raises(InvalidArgumentError, match="step 3"):
         schedule.step()
+
+
+# ---- rates in tensors, sequences of sequences, groups that come later ---------------------------
+@pytest.mark.parametrize("name", FORMS)
+def test_rates_in_tensors(name):
+    """Schedules write into the tensors, which stay those of the groups."""
+    make, form = FORMS[name]
+    rates = [pg.tensor(1.0, dtype=pg.float64), pg.tensor([0.25], dtype=pg.float64)]
+    ps = [pg.nn.Parameter(pg.zeros(1)) for _ in rates]
+    o = pg.optim.SGD([{"params": [p], "lr": r} for p, r in zip(ps, rates, strict=True)])
+    schedule = make(o)
+    for t in range(EPOCHS):
+        expected = [form(1.0, t), form(0.25, t)]
+        assert [r.item() for r in rates] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        assert schedule.get_last_lr() == [r.item() for r in rates]
+        assert all(g["lr"] is r for g, r in zip(o.param_groups, rates, strict=True))
+        o.step()
+        if t < EPOCHS - 1:
+            schedule.step()
+    saved = o.state_dict()
+    assert saved["param_groups"][0]["lr"] is not rates[0]
+
+
+def test_a_sequence_in_a_sequence():
+    o = optimizer()
+    inner = s.SequentialLR(o, [s.ExponentialLR(o, 0.5), s.ConstantLR(o, 0.1, 99)], [2])
+    again = s.ChainedScheduler([s.ExponentialLR(o, 0.9), s.StepLR(o, 2, 0.1)])
+    schedule = s.SequentialLR(o, [inner, again], [4])
+    seen = [schedule.get_last_lr()[0]]
+    for _ in range(7):
+        o.step()
+        schedule.step()
+        seen.append(schedule.get_last_lr()[0])
+    chain = [0.9**t * 0.1 ** (t // 2) for t in range(4)]
+    assert seen[:4] == pytest.approx([1.0, 0.5, 0.1, 0.1])
+    assert seen[4:] == pytest.approx(chain)
+
+
+def test_a_first_milestone_of_zero_and_a_part_that_counts_its_steps():
+    o = optimizer()
+    schedule = s.SequentialLR(o, [s.ConstantLR(o, 0.1), s.ExponentialLR(o, 0.5)], [0])
+    assert schedule.get_last_lr() == [1.0, 0.25]
+    o = optimizer()
+    swa = pg.optim.swa_utils.SWALR(o, 0.0, 4, "linear")
+    schedule = s.SequentialLR(o, [s.ConstantLR(o, 1.0), swa], [2])
+    seen = []
+    for _ in range(5):
+        o.step()
+        schedule.step()
+        seen.append(schedule.get_last_lr()[0])
+    assert seen == pytest.approx([1.0, 1.0, 0.75, 0.5, 0.25])
+
+
+def test_a_factor_of_zero_ends():
+    o = optimizer()
+    schedule = s.ConstantLR(o, 0.0, 2)
+    seen = [schedule.get_last_lr()]
+    for _ in range(2):
+        o.step()
+        schedule.step()
+        seen.append(schedule.get_last_lr())
+    assert seen == [[0.0, 0.0], [0.0, 0.0], [1.0, 0.25]]
+
+
+def test_groups_added_under_a_plateau():
+    for least, works in ((0.0, True), ([0.0, 0.0], False)):
+        o = optimizer()
+        schedule = s.ReduceLROnPlateau(o, patience=0, min_lr=least)
+        assert "initial_lr" not in o.param_groups[0]
+        o.add_param_group({"params": [pg.nn.Parameter(pg.zeros(1))], "lr": 0.5})
+        schedule.step(1.0)
+        if works:
+            schedule.step(1.0)
+            assert schedule.get_last_lr() == pytest.approx([0.1, 0.025, 0.05])
+        else:
+            with pytest.raises(InvalidArgumentError, match=r"2 values for 3 groups.*min_lrs"):
+                schedule.step(1.0)
+
+
+def test_resuming_by_last_epoch():
+    """The rates of an optimiser that was saved are those of that epoch: they are left alone."""
+    for make in (
+        lambda o: s.MultiplicativeLR(o, lambda e: 0.5, last_epoch=3),
+        lambda o: s.CosineAnnealingLR(o, 7, last_epoch=3),
+        lambda o: s.ExponentialLR(o, 0.5, last_epoch=3),
+    ):
+        o = optimizer()
+        for group in o.param_groups:
+            group["initial_lr"] = 8.0
+        assert make(o).get_last_lr() == [1.0, 0.25]

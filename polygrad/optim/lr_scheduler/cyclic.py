@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polygrad.errors import InvalidArgumentError
-from polygrad.optim.lr_scheduler.base import LRScheduler, per_group, set_rate
+from polygrad.optim.lr_scheduler.base import LRScheduler, attach, per_group, set_rate
 from polygrad.optim.optimizer import Optimizer
 
 __all__ = ["CyclicLR", "OneCycleLR"]
@@ -79,6 +79,7 @@ class OneCycleLR(LRScheduler):
         three_phase: bool = False,
         last_epoch: int = -1,
     ) -> None:
+        attach(self, optimizer)
         self.total_steps = _total(total_steps, epochs, steps_per_epoch)
         if not 0 <= pct_start <= 1:
             raise InvalidArgumentError(
@@ -195,6 +196,7 @@ class CyclicLR(LRScheduler):
         max_momentum: float | list[float] = 0.9,
         last_epoch: int = -1,
     ) -> None:
+        attach(self, optimizer)
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise InvalidArgumentError(
                 f"mode is {mode!r}", "CyclicLR, argument mode",

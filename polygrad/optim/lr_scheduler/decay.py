@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
-from polygrad.optim.lr_scheduler.base import LRScheduler, per_group
+from polygrad.optim.lr_scheduler.base import LRScheduler, attach, per_group
 from polygrad.optim.optimizer import Optimizer
 
 __all__ = [
@@ -26,6 +26,7 @@ class LambdaLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1
     ) -> None:
+        attach(self, optimizer)
         self.lr_lambdas = per_group("lr_lambda", lr_lambda, optimizer)
         for factor in self.lr_lambdas:
             if not callable(factor):
