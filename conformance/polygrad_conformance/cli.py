@@ -84,8 +84,7 @@ def parser() -> argparse.ArgumentParser:
     base.add_argument("--write", metavar="FILE", help="append to this file (default: print)")
     base.set_defaults(do=_baseline)
     importlib.import_module("polygrad_conformance.faults.commands").add(commands)
-    with contextlib.suppress(ModuleNotFoundError):
-        importlib.import_module("polygrad_conformance.report.commands").add(commands)
+    importlib.import_module("polygrad_conformance.report.commands").add(commands)
     return made
 
 
@@ -125,11 +124,15 @@ def _options(args: argparse.Namespace) -> Any:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from polygrad_conformance.report import show, write
+    from polygrad_conformance.report.progress import progress
     from polygrad_conformance.runner import run
 
-    made = run(_options(args), None if args.quiet else _progress)
-    _clear(args.quiet)
-    _show(made, args)
+    with contextlib.nullcontext() if args.quiet else progress() as tick:
+        made = run(_options(args), tick)
+    show(made)
+    if args.report:
+        write(made, args.report)
     untriaged = sum(r.known == "untriaged" for r in made.results)
     if args.fail_untriaged and untriaged and made.exit_code == 0:
         print(f"{untriaged} known failures are untriaged")
@@ -137,37 +140,13 @@ def _run(args: argparse.Namespace) -> int:
     return made.exit_code
 
 
-def _show(made: Any, args: argparse.Namespace) -> None:
-    """By the report package; without it, plainly."""
-    try:
-        report = importlib.import_module("polygrad_conformance.report")
-    except ModuleNotFoundError:
-        _plain(made)
-        return
-    report.show(made)
-    if args.report:
-        report.write(made, Path(args.report))
-
-
-def _plain(made: Any) -> None:
-    for r in made.results:
-        if r.failed:
-            print(f"{r.status.upper():8}{r.id}  {r.message.splitlines()[0] if r.message else ''}")
-    for line in made.stale:
-        print(f"STALE   {line}")
-    print(
-        f"{made.backend} on {made.device}, level {made.level}: "
-        + ", ".join(f"{n} {status}" for status, n in made.counts.items() if n)
-        + f", {made.seconds:.1f} s"
-    )
-
-
 def _baseline(args: argparse.Namespace) -> int:
     from polygrad_conformance.known import draft
+    from polygrad_conformance.report.progress import progress
     from polygrad_conformance.runner import run
 
-    text = draft(run(_options(args), _progress))
-    _clear(quiet=False)
+    with progress() as tick:
+        text = draft(run(_options(args), tick))
     if args.write:
         with Path(args.write).open("a", encoding="utf-8") as file:
             file.write(text)
@@ -176,25 +155,16 @@ def _baseline(args: argparse.Namespace) -> int:
     return 0
 
 
-def _progress(done: int, of: int, result: Any) -> None:
-    if sys.stderr.isatty() and (done % 20 == 0 or done == of):
-        print(f"\r{done}/{of}  {result.id[:60]:<60}", end="", file=sys.stderr, flush=True)
-
-
-def _clear(quiet: bool) -> None:
-    if not quiet and sys.stderr.isatty():
-        print("\r" + " " * 78 + "\r", end="", file=sys.stderr, flush=True)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code."""
     args = parser().parse_args(arguments)
+    from polygrad.errors import PolygradError
     from polygrad_conformance.case import SuiteError
     from polygrad_conformance.runner import NothingRan
 
     try:
         return int(args.do(args))
-    except (SuiteError, NothingRan) as error:
+    except (SuiteError, NothingRan, PolygradError) as error:
         print(f"polygrad-conformance: {error}", file=sys.stderr)
         return 3
     except KeyboardInterrupt:
