@@ -83,6 +83,11 @@ citizens: $(VENV)/.test ## Gradients of SciPy and scikit-learn, call by call; wr
 pytorch-parity: $(VENV)/.parity ## Values and gradients beside PyTorch's: make pytorch-parity ARGS="layers --only Conv"
 	PYTHONPATH=conformance $(test_env) $(python) -m pytorch_parity $(ARGS)
 
+.PHONY: hardware
+hardware: $(VENV)/.test ## The conformance reports in docs/hardware/reports as one page; writes docs/hardware.md
+	$(VENV)/bin/polygrad-conformance matrix docs/hardware/reports --title "What conforms where" \
+	    --intro docs/hardware/intro.md --out docs/hardware.md $(ARGS)
+
 .PHONY: cases
 cases: $(if $(CASES),$(VENV)/.test) ## Run a folder of cases: make cases CASES=path
 	@test -n "$(CASES)" || { echo 'make cases: say which folder: make cases CASES=path'; exit 2; }
