@@ -322,17 +322,26 @@ def array_function(
 
 
 def to(
-    self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False
+    self: Tensor,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
 ) -> Tensor:
     """Another dtype, another device, or both, on the tape: `t.to("cuda:0")`, `t.to(pg.float64)`.
 
-    A tensor that is there already is returned itself, unless `copy` is true.
+    A tensor that is there already is returned itself, unless `copy` is true. `non_blocking` has no
+    effect: when a copy runs is the array library's affair.
 
     Raises
     ------
     UnknownDeviceError, DtypeError
         There is no such device, or it lacks the dtype.
+    InvalidTypeError
+        Two devices or two dtypes were given.
     """
+    del non_blocking
     dtype, device = read_place(args, dtype, device)
     moved = to_place(self, dtype, device)
     if copy and moved is self:

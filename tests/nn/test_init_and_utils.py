@@ -227,7 +227,7 @@ def with_statistics(norm):
 def test_a_convolution_takes_in_its_normalization(transposed, axes, groups, affine, bias):
     make = getattr(nn, f"Conv{'Transpose' if transposed else ''}{axes}d")
     conv = make(4, 6, 2, groups=groups, bias=bias).eval()
-    norm = with_statistics(getattr(nn, f"BatchNorm{axes}d")(6, affine=affine))
+    norm = with_statistics(getattr(nn, f"BatchNorm{axes}d")(6, affine=affine, eps=0.1))
     x = pg.random.normal((2, 4, *(3,) * axes))
     fused = nn.utils.fuse_conv_bn_eval(conv, norm, transposed)
     assert type(fused) is type(conv) and fused.weight is not conv.weight
@@ -242,7 +242,7 @@ def test_a_convolution_takes_in_its_normalization(transposed, axes, groups, affi
 @pytest.mark.parametrize("features", [3, 1])
 def test_a_linear_layer_takes_in_its_normalization(device, features, affine, bias):
     linear = nn.Linear(4, 3, bias=bias, device=device).eval()
-    norm = with_statistics(nn.BatchNorm1d(features, affine=affine, device=device))
+    norm = with_statistics(nn.BatchNorm1d(features, affine=affine, device=device, eps=0.1))
     fused = nn.utils.fuse_linear_bn_eval(linear, norm)
     x = pg.random.normal((5, 4), device=device)
     want = norm(linear(x)) if features == 3 else norm(linear(x)[:, None, :])[:, 0, :]

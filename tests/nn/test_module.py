@@ -17,6 +17,7 @@ from polygrad.nn import places
 from polygrad.ops.creation import to_place
 from polygrad.testing import assert_close
 from polygrad.testing.compare import host
+from tests.devices import optional
 
 
 class Block(nn.Module):
@@ -260,6 +261,7 @@ def test_moving_changes_floating_dtypes_only():
 
 
 def test_a_move_that_fails_has_moved_nothing(monkeypatch):
+    optional("array_api_strict")
     m = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).double()
     pg.sum(m(pg.ones((2, 2), dtype=pg.float64))).backward()
     tensors = [*m.parameters(), *m.buffers()]
@@ -305,6 +307,10 @@ def test_the_forms_of_a_move():
     ):  # fmt: skip
         with pytest.raises(InvalidTypeError, match="2 d"):
             wrong()
+    t = pg.zeros(1)
+    assert t.to("cpu", non_blocking=True) is t.to("cpu", pg.float32, True) is t
+    with pytest.raises(InvalidTypeError, match="2 devices were given: cpu, frozen:0"):
+        t.to("cpu", "frozen:0")
 
 
 def test_all_tensors_in_one_dtype():
@@ -348,9 +354,11 @@ def test_a_buffer_with_a_history_keeps_it():
     m = nn.Module()
     x = pg.tensor([1.0], requires_grad=True)
     m.register_buffer("b", x * 3.0)
-    m.double()
-    pg.sum(m.b).backward()
-    assert m.b.dtype == pg.float64 and host(x.grad).tolist() == [3.0]
+    before = m.b.grad_fn
+    m.to("frozen:0", pg.float64)
+    assert m.b.dtype == pg.float64 and m.b.grad_fn is not before
+    pg.sum(m.b * 2.0).backward()
+    assert x.grad.device == "cpu" and host(x.grad).tolist() == [6.0]
 
 
 def test_moving_without_values(device):

@@ -41,6 +41,14 @@ class Halving(Doubled):
         return x / 2.0
 
 
+class Shifted(nn.Module):
+    def forward(self, x):
+        return x + 1.0
+
+    def right_inverse(self, x):
+        return x - 1.0
+
+
 class Outer(nn.Module):
     def forward(self, x, y):
         return x[:, None] * y[None, :]
@@ -79,6 +87,10 @@ def test_a_chain_is_applied_in_order_and_inverted_in_reverse():
     m.weight = pg.asarray(symmetric)
     assert_close(m.weight, symmetric)
     assert_close(m.parametrizations.weight.original, np.triu(symmetric) / 2)
+    parametrize.register_parametrization(m, "weight", Shifted())
+    assert_close(m.weight, symmetric + 1)
+    m.weight = pg.asarray(symmetric)
+    assert_close(m.weight, symmetric)
 
 
 def test_several_originals():
@@ -367,6 +379,13 @@ def test_weight_norm_reads_the_names_of_old_files():
     parametrize.remove_parametrizations(m, "weight")
     with pytest.raises(RuntimeError, match="weight_g"):
         m.load_state_dict({"weight_g": g, "weight_v": v, "bias": pg.zeros(3)})
+
+
+def test_the_old_functions_say_where_the_new_ones_are():
+    with pytest.raises(AttributeError, match=r"it is parametrizations\.weight_norm here"):
+        nn.utils.weight_norm  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'pruning'$"):
+        nn.utils.pruning  # noqa: B018
 
 
 def test_weight_norm_of_recurrent_layers_and_of_mistakes():

@@ -57,7 +57,10 @@ def __getattr__(name: str) -> Any:
     """`parametrizations` reads the chapters of linear algebra: it is imported when first used."""
     if name == "parametrizations":
         return importlib.import_module("polygrad.nn.utils.parametrizations")
-    raise AttributeError(f"module 'polygrad.nn.utils' has no attribute {name!r}")
+    advice = ""
+    if name in ("spectral_norm", "weight_norm"):
+        advice = f": it is parametrizations.{name} here, with axis= for dim="
+    raise AttributeError(f"module 'polygrad.nn.utils' has no attribute {name!r}{advice}")
 
 
 def _gradients(parameters: Tensors) -> list[Tensor]:
