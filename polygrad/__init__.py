@@ -43,8 +43,8 @@ __array_api_version__ = _VERSION
 __array_namespace_info__ = _ArrayNamespaceInfo
 
 _LAZY = {
-    "amp", "autograd", "data", "debug", "fft", "io", "linalg", "nn", "optim", "random", "special",
-    "testing",
+    "amp", "autograd", "data", "debug", "fft", "io", "linalg", "metrics", "nn", "optim", "random",
+    "special", "testing",
 }  # fmt: skip
 _LAZY_NAMES = {
     "manual_seed": "random", "Generator": "random", "show_kernels": "debug",

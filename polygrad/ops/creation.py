@@ -37,7 +37,7 @@ def _default_for(host: np.ndarray[Any, Any], device: Device) -> dtypes.Dtype:
     return (dtypes.bool, whole, default_dtype(), default_complex_dtype())[kind]
 
 
-def _host(data: Any, where: str) -> tuple[np.ndarray[Any, Any], bool]:
+def host_data(data: Any, where: str) -> tuple[np.ndarray[Any, Any], bool]:
     """Data on the host, and whether its dtype is its own (arrays) or to be chosen (numbers)."""
     own = isinstance(data, (np.ndarray, np.generic))
     try:
@@ -125,7 +125,7 @@ def tensor(
     elif contains_tensor(data):
         return tensor(detach(asarray(data)), dtype, device, requires_grad)
     else:
-        host, kernels = _place(*_host(data, "tensor, argument data"), dtype, device, "tensor")
+        host, kernels = _place(*host_data(data, "tensor, argument data"), dtype, device, "tensor")
         made = new_tensor(kernels.from_numpy(host), kernels)
     return made.requires_grad_() if requires_grad else made
 
@@ -229,7 +229,7 @@ def _wrap(obj: Any, dtype: Any, device: Any, copy: bool | None) -> Tensor:
         return made  # type: ignore[no-any-return]
     if copy is False:
         raise _copy_needed(f"a {type(obj).__name__} is not in the memory of the device", "asarray")
-    host, kernels = _place(*_host(obj, "asarray"), dtype, device, "asarray")
+    host, kernels = _place(*host_data(obj, "asarray"), dtype, device, "asarray")
     return new_tensor(kernels.from_numpy(host), kernels)
 
 
