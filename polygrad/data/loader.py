@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from itertools import islice
 from typing import Any
 
 from polygrad import random
 from polygrad.data.collate import default_collate
 from polygrad.data.dataset import IterableDataset
 from polygrad.data.fetching import Collate, Fetcher
+from polygrad.data.position import Counted, Position, read_state, set_back
 from polygrad.data.sampler import BatchSampler, RandomSampler, SequentialSampler, positive
 from polygrad.errors import InvalidArgumentError
 from polygrad.ops.creation import to_place
@@ -81,6 +84,9 @@ class DataLoader:
     plus i. An exception of a worker is raised here, with the worker's traceback as a note; the
     epoch is over then, as it is without workers.
 
+    `state_dict()` says where the latest epoch stands, `load_state_dict` makes the next one go on
+    there: see Note [Positions].
+
     >>> [batch.shape for batch in DataLoader([1.0, 2.0, 3.0], batch_size=2)]
     [(2,), (1,)]
     """
@@ -112,6 +118,8 @@ class DataLoader:
         self.prefetch_factor, self.persistent_workers = prefetch_factor, persistent_workers
         self.device = None if device is None else find_device(device)
         self._pool: Any = None
+        self._position: Position | None = None
+        self._resume: Position | None = None
         self._check_workers()
         if num_workers and prefetch_factor is None:
             self.prefetch_factor = 2
@@ -152,15 +160,83 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         """The batches of one epoch. A random order is drawn here, not when the first batch is."""
+        resumed, self._resume = self._resume, None
+        generators = self._generators()
+        begun = [generator.get_state() for generator in generators]
+        position = resumed or Position(begun)
+        skip = position.batches
+        with nullcontext() if resumed is None else set_back(generators, resumed.begun):
+            batches = self._epoch(skip)
+        if self.is_stream:  # what comes next is not known before it has come
+            position.batches = 0
+        self._position = position
+        made = Counted(batches, position)
+        for _ in islice(made, skip if self.is_stream else 0):
+            pass
+        return made
+
+    def _epoch(self, skip: int) -> Iterator[Any]:
+        """The batches of one epoch; of a dataset with indices, without the first `skip`."""
         batched = self.batch_sampler is not None
         keys = None
         if not self.is_stream:
-            keys = iter(self.batch_sampler if batched else self.sampler)  # type: ignore[arg-type]
+            every = iter(self.batch_sampler if batched else self.sampler)  # type: ignore[arg-type]
+            keys = islice(every, skip, None)
         size, drop = self.batch_size, self.drop_last
         fetcher = Fetcher(self.dataset, self.collate_fn, batched, size, drop)
         if self.num_workers:
             return self._with_workers(fetcher, keys)
         return self._here(fetcher, keys)
+
+    # ---- the position -------------------------------------------------------------------------
+    def _generators(self) -> list[random.Generator]:
+        """The default generator, and those that orders are drawn from, each once."""
+        inner = getattr(self.batch_sampler, "sampler", None)
+        given = (self, self.sampler, self.batch_sampler, inner)
+        found = [random.default_generator, *(getattr(owner, "generator", None) for owner in given)]
+        return list({id(g): g for g in found if isinstance(g, random.Generator)}.values())
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the latest epoch stands: what `pg.save` takes, and `load_state_dict`.
+
+        Saved are the order of that epoch, how many of its batches have been handed out, and the
+        generators that were given to the loader and its samplers; not the default generator, which
+        `pg.random.get_state` has, and nothing of a dataset.
+
+        >>> import polygrad as pg
+        >>> loader = DataLoader(range(4), shuffle=True, generator=pg.Generator(0))
+        >>> epoch = iter(loader)
+        >>> first, state = next(epoch), loader.state_dict()
+        >>> rest = [batch.item() for batch in epoch]
+        >>> loader.load_state_dict(state)
+        >>> [batch.item() for batch in loader] == rest, len(rest)
+        (True, 3)
+        """
+        position = self._resume or self._position
+        epoch = None
+        if position is not None and not position.over:
+            begun = [tuple(state) for state in position.begun]
+            epoch = {"begun": begun, "batches": position.batches}
+        generators = [tuple(generator.get_state()) for generator in self._generators()[1:]]
+        return {"generators": generators, "epoch": epoch}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Make the next epoch go on where the saved one stood, without fetching what came before.
+
+        The loader must be made with the same arguments, but may have another number of workers. The
+        items of a stream have to be fetched, and are thrown away. What datasets draw from the
+        random numbers of workers is not what it would have been.
+
+        Raises
+        ------
+        InvalidTypeError, InvalidArgumentError
+            It is no state of a loader, or of one with other generators.
+        """
+        generators = self._generators()
+        states, self._resume = read_state(state_dict, len(generators) - 1)
+        for generator, state in zip(generators[1:], states, strict=True):
+            generator.set_state(state)
+        self._position = None
 
     def _here(self, fetcher: Fetcher, keys: Iterator[Any] | None) -> Iterator[Any]:
         if keys is None:
