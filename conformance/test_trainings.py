@@ -25,11 +25,10 @@ import pytest
 import polygrad as pg
 from polygrad import data
 from polygrad.testing.compare import host
-from tests.devices import DEVICES, optional
+from tests.devices import FULL, optional, use
 
 STEPS = 8
 ALLOWED = 8 * 2.0**-24  # relative: Note [How far losses may be apart]
-EVERY = [d for d in DEVICES if d in ("cpu", "frozen:0", "strict:cpu", "sycl:cpu:0", "jax:cpu:0")]
 
 
 def lstm(device):
@@ -106,10 +105,10 @@ def deviation(name, device, change=lambda model: None):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRAININGS)
-@pytest.mark.parametrize("device", EVERY)
+@pytest.mark.parametrize("device", FULL)
 def test_a_training_is_the_same_everywhere(name, device):
     losses, parameters, batches = yardstick(name)
-    off, *first = deviation(name, device)
+    off, *first = deviation(name, use(device))
     assert first == [parameters, batches]
     assert off <= ALLOWED, f"{off / 2**-24:.1f} units"
     assert len(set(losses)) == STEPS

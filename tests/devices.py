@@ -16,6 +16,8 @@ DEVICES = [
 ]  # fmt: skip
 if os.environ.get("POLYGRAD_TEST_DEVICES"):
     DEVICES = os.environ["POLYGRAD_TEST_DEVICES"].split(",")
+# Those that have every dtype, each library and each way to write once.
+FULL = [d for d in DEVICES if d in ("cpu", "frozen:0", "strict:cpu", "sycl:cpu:0", "jax:cpu:0")]
 
 
 def present(name):
@@ -25,6 +27,15 @@ def present(name):
     except PolygradError:
         return False
     return True
+
+
+def use(name):
+    """The name of a device; one that is missing is an error under CI, where all are installed."""
+    if not present(name):
+        if os.environ.get("CI"):
+            pytest.fail(f"{name} is missing: CI installs every backend")
+        pytest.skip(f"{name} is not installed here (2026-11-29: optional outside CI)")
+    return name
 
 
 def optional(module):

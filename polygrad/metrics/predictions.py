@@ -9,12 +9,11 @@ import numpy as np
 from polygrad import dtypes
 from polygrad.errors import DtypeError, InvalidArgumentError, ShapeError
 from polygrad.ops.comparison import isnan
-from polygrad.ops.creation import asarray, host_data
+from polygrad.ops.creation import asarray, contains_tensor, host_data
 from polygrad.ops.searching import argmax, where
 from polygrad.ops.utility import any as any_of
 from polygrad.registry import backend_of
 from polygrad.tensor import Tensor, on_host
-from polygrad.tree import leaves
 
 __all__ = [
     "Batch", "check_range", "counted", "has_class_axis", "host", "read", "real_numbers",
@@ -36,7 +35,7 @@ def _wrapped(x: Any) -> Tensor:
     """A Tensor where the data are: on its device, or, of numbers, on the CPU as float64."""
     if isinstance(x, Tensor):
         return x
-    if backend_of(x) is not None or any(isinstance(leaf, Tensor) for leaf in leaves(x)):
+    if backend_of(x) is not None or contains_tensor(x):
         return asarray(x)
     return asarray(host_data(x, "a metric")[0])
 
@@ -146,7 +145,7 @@ def read(
     ShapeError, DtypeError, InvalidArgumentError
         Shapes that do not fit; classes that are no integers, negative or too large; NaN.
     """
-    x = _wrapped(input).detach()
+    x = _wrapped(input)
     true = whole(target, f"{place}, argument target")
     about = f"{place}, argument input"
     if x.kernels.kind == dtypes.COMPLEX:

@@ -11,6 +11,7 @@ import pytest
 import polygrad as pg
 from polygrad import nn
 from polygrad.errors import FileFormatError, PolygradError
+from polygrad.nn.state import StateDictError
 from tests.devices import optional
 from tests.io.test_damage import damaged
 
@@ -142,6 +143,85 @@ def test_an_index_that_is_wrong(sharded, index, match):
     with pytest.raises(FileFormatError, match=match) as caught:
         pg.load(sharded)
     assert str(sharded) in caught.value.where
+
+
+# ---- into a model, from files as Hugging Face writes them ---------------------------------------
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.Linear(8, 3))
+
+
+THEIR_NAMES = {
+    "bert.dense.weight": "layers.0.weight", "bert.dense.bias": "layers.0.bias",
+    "bert.LayerNorm.weight": "layers.1.weight", "bert.LayerNorm.bias": "layers.1.bias",
+    "classifier.weight": "layers.2.weight", "classifier.bias": "layers.2.bias",
+}  # fmt: skip
+
+
+@pytest.fixture
+def pretrained(tmp_path):
+    """A checkpoint in two files with an index, of bfloat16 and float16, and its numbers."""
+    bfloat16 = np.dtype(optional("ml_dtypes").bfloat16)
+    rng, model = np.random.default_rng(3), Encoder()
+    dtypes = [bfloat16, bfloat16, np.float32, np.float16, np.float16, bfloat16]
+    arrays = {
+        theirs: rng.normal(size=model.get_parameter(ours).shape).astype(dtype)
+        for (theirs, ours), dtype in zip(THEIR_NAMES.items(), dtypes, strict=True)
+    }
+    arrays["bert.position_ids"] = np.arange(7)
+    parts = list(arrays)[:3], list(arrays)[3:]
+    where = {}
+    for i, names in enumerate(parts, start=1):
+        file = f"model-{i:05}-of-00002.safetensors"
+        shard = {name: arrays[name] for name in names}
+        numpy_files.save_file(shard, tmp_path / file, metadata={"format": "pt"})
+        where.update(dict.fromkeys(names, file))
+    size = sum(x.nbytes for x in arrays.values())
+    index = {"metadata": {"total_size": size}, "weight_map": where}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    return tmp_path, arrays
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+def test_a_pretrained_model(pretrained, mmap, device):
+    """Names are changed by a dictionary; dtype and device are those of the model."""
+    folder, arrays = pretrained
+    files = pg.load(folder, device="cpu", mmap=mmap, keys=lambda name: name in THEIR_NAMES)
+    assert {x.dtype.name for x in files.values()} == {"bfloat16", "float16", "float32"}
+    model = Encoder().to(device)
+    model.load_state_dict({THEIR_NAMES[name]: x for name, x in files.items()})
+    for theirs, ours in THEIR_NAMES.items():
+        p = model.get_parameter(ours)
+        assert (p.dtype, p.device, p.requires_grad) == (pg.float32, device, True)
+        np.testing.assert_array_equal(p.detach().numpy(), arrays[theirs].astype(np.float32))
+    with pg.no_grad():  # neither the file nor its memory is written
+        model.layers[2].bias += 1
+    np.testing.assert_array_equal(
+        pg.load(folder, device="cpu", keys="classifier.bias")["classifier.bias"].numpy(),
+        arrays["classifier.bias"],
+    )
+
+
+def test_a_part_of_a_pretrained_model(pretrained):
+    folder, arrays = pretrained
+    state = {THEIR_NAMES.get(name, name): x for name, x in pg.load(folder, mmap=True).items()}
+    del state["layers.0.bias"]
+    model = Encoder()
+    with pytest.raises(StateDictError) as caught:
+        model.load_state_dict(state)
+    assert "missing keys: 'layers.0.bias'" in str(caught.value)
+    assert "unexpected keys: 'bert.position_ids'" in str(caught.value)
+    found = model.load_state_dict(state, strict=False)
+    assert found == (["layers.0.bias"], ["bert.position_ids"])
+    got = model.layers[0].weight.detach().numpy()
+    np.testing.assert_array_equal(got, arrays["bert.dense.weight"].astype(np.float32))
+    state["layers.2.weight"] = np.zeros((2, 8), np.float32)  # of another number of classes
+    with pytest.raises(StateDictError, match=r"layers\.2\.weight: shape \(2, 8\)"):
+        model.load_state_dict(state, strict=False)
+    bare = Encoder().to(pg.float64)
+    bare.load_state_dict(state | {"layers.2.weight": arrays["classifier.weight"]}, strict=False)
+    assert bare.layers[0].weight.dtype == pg.float64
 
 
 # ---- PyTorch's state_dict as arrays -------------------------------------------------------------
