@@ -65,6 +65,12 @@ class Capabilities:
         The most axes that an array can have, None for any number.
     survives_fork
         The library works in a child process that was forked after it had been used.
+    unsupported
+        Operations that the library cannot serve: names or globs, `linalg.lu`, `fft.*`, or
+        `matmul/float16` for one dtype. The conformance suite holds that this is so.
+    accuracy
+        The accuracy that is claimed for a dtype: `ieee`, `full` (unless another is said),
+        `relaxed` or `fast`; what they mean, the conformance suite says.
     """
 
     writeable: bool = True
@@ -79,11 +85,29 @@ class Capabilities:
     subnormals: bool = True
     max_dimensions: int | None = 64
     survives_fork: bool = False
+    unsupported: tuple[str, ...] = ()
+    accuracy: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class KnownGap:
-    """A fault of the library that the conformance suite expects, until the day it is gone."""
+    """A fault of the library that the conformance suite expects, until the day it is gone.
+
+    Attributes
+    ----------
+    op
+        The operation, or a glob.
+    reason, url
+        What is wrong, and where it was reported.
+    dtypes, checks, samples, devices
+        Where it shows: dtypes, kinds of check, samples (globs), devices; everywhere if empty.
+    kind
+        bug, accuracy, spec, hardware or future; a bug if there is a url.
+    measured
+        The error when it was entered, as `24.5 ulp`: more than a quarter above it is a failure.
+    when
+        The versions that have it: `backend_version < 2.5`.
+    """
 
     op: str
     reason: str
@@ -91,6 +115,10 @@ class KnownGap:
     dtypes: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+    samples: tuple[str, ...] = ()
+    kind: str = ""
+    measured: str = ""
+    when: str = ""
 
 
 @dataclass
@@ -315,8 +343,12 @@ class Backend(ABC):
         if not self.capabilities.writeable or not self.takes(key):
             return indexing.put(self, array, key, value)
         array = self.copy(array)
-        array[key] = value
+        array[self.key_in_order(key)] = value
         return array
+
+    def key_in_order(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
+        """`key` for a write where the last of equal places stays, in the order of C."""
+        return key
 
     def add_at(self, array: Array, key: tuple[Any, ...], value: Any) -> Array:
         """A copy with `value` added at `key`, equal places summed; on the host by default."""

@@ -6,6 +6,7 @@ usual operands; whatever is rare comes here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,22 @@ def operand(x: Any, where: str) -> Any:
     return new_tensor(x, backend.kernels_of(x))
 
 
+def check_device(lead: Tensor, x: Tensor, where: str, operands: Sequence[Any] = ()) -> None:
+    """Refuse an operand on another device than the first one.
+
+    Raises
+    ------
+    DeviceMismatchError
+        It is on another device.
+    """
+    if x.kernels.backend is not lead.kernels.backend or x.device != lead.device:
+        raise DeviceMismatchError(
+            f"operands on two devices: {lead.device} and {x.device}",
+            f"{where}{describe(list(operands) or [lead, x])}",
+            f'move one of them: x.to("{lead.device}")',
+        )
+
+
 def _leading(p: Primitive, operands: list[Any]) -> Kernels:
     """The Kernels of the first Tensor, after all Tensors were seen to share a device."""
     lead: Tensor | None = None
@@ -68,11 +85,7 @@ def _leading(p: Primitive, operands: list[Any]) -> Kernels:
         if lead is None:
             lead = x
         elif x.kernels.backend is not lead.kernels.backend or x.device != lead.device:
-            raise DeviceMismatchError(
-                f"operands on two devices: {lead.device} and {x.device}",
-                f"{p.name}{describe(operands)}",
-                f'move one of them: x.to("{lead.device}")',
-            )
+            check_device(lead, x, p.name, operands)
     if lead is not None:
         return lead.kernels
     return kernels_for(default_device(), default_dtype())

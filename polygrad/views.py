@@ -165,7 +165,7 @@ def fill(F: Any, array: Any, recipe: Recipe, value: Any) -> bool:
     out = target(F, array, recipe[:-1] if by_key else recipe)
     if out is None:
         return False
-    out[keywords["key"] if by_key else Ellipsis] = value
+    out[F.backend.key_in_order(keywords["key"]) if by_key else Ellipsis] = value
     return True
 
 

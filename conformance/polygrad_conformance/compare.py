@@ -85,7 +85,11 @@ def _part(
     else:
         size = largest(ORACLE.reference(subject, dtype, sample))
         measure, place = compare_conditioned(
-            got, want, lambda: ORACLE.sensitivity(subject, dtype, sample)[i], size / 8
+            got,
+            want,
+            lambda: ORACLE.sensitivity(subject, dtype, sample)[i],
+            size / 8,
+            unit=_coarsest(sample, got.dtype),
         )
     return _named(measure, place, sample, i, got, want)
 
@@ -116,7 +120,8 @@ def _ulp(
 ) -> tuple[Measure, int]:
     """In units in the last place; where subnormals may be flushed, also of flushed inputs."""
     subnormals = target.capabilities.subnormals
-    allowed = budget(load_data("budgets")["ulp"][subject.key], got.dtype)
+    entry = load_data("budgets")["ulp"][subject.key]
+    allowed = budget(entry, got.dtype, complex_operands=dtype.startswith("complex"))
     errors = ulp_errors(got, want, got.dtype, subnormals=subnormals)
     if not subnormals:
         args, kwargs = map_arrays((sample.args, sample.kwargs), flushed)
@@ -137,11 +142,21 @@ def _dot_bounds(subject: Any, dtype: str, sample: Any, i: int, result: Any) -> H
 
 
 def _absolute(a: Host) -> Host:
-    return np.abs(a) if a.dtype.kind in "fc" else a
+    return np.abs(a) if a.dtype.kind in "iufcV" else a
 
 
 def _ones(a: Host) -> Host:
-    return np.ones(a.shape) if a.dtype.kind in "fc" else a
+    return np.ones(a.shape) if a.dtype.kind in "iufcV" else a
+
+
+def _coarsest(sample: Any, dtype: Any) -> float:
+    """The unit roundoff of the coarsest floating dtype among operands and result."""
+    units = [format_of(dtype).unit]
+    map_arrays(
+        (sample.args, sample.kwargs),
+        lambda a: units.append(format_of(a.dtype).unit) if a.dtype.kind in "fcV" else None,
+    )
+    return max(units)
 
 
 def largest(parts: Sequence[Any]) -> float:
@@ -152,23 +167,24 @@ def largest(parts: Sequence[Any]) -> float:
 
 
 def compare_conditioned(
-    got: Host, want: Host, sensitivity: Callable[[], Any], size: float
+    got: Host, want: Host, sensitivity: Callable[[], Any], size: float, unit: float = 0.0
 ) -> tuple[Measure, int]:
     """Within a multiple of the rounding error of the result and of what inputs cause.
 
     `sensitivity` is asked only if the result is not good enough without. `size` is that of terms
-    that may have cancelled.
+    that may have cancelled, `unit` the rounding error of operands that are coarser than the result.
     """
     form = format_of(got.dtype)
+    unit = max(unit, form.unit)
     own = np.where(np.isfinite(want), np.abs(want), 0) + size
     errors = distances(got, want)
-    found = bounded(errors, CONDITIONED * form.unit * own + form.tiny)
+    found = bounded(errors, CONDITIONED * unit * own + form.tiny)
     if found[0].grade == "A":
         return found
     more = sensitivity()
     if more is not None:
         own = own + np.where(np.isfinite(more), more, 0)
-    return bounded(errors, CONDITIONED * form.unit * own + form.tiny)
+    return bounded(errors, CONDITIONED * unit * own + form.tiny)
 
 
 def _named(measure: Measure, place: int, sample: Any, i: int, got: Host, want: Host) -> Measure:

@@ -16,6 +16,7 @@ import polygrad as pg
 from polygrad.testing import floating
 from polygrad_conformance import wide
 from polygrad_conformance.case import Failed
+from polygrad_conformance.compare import largest
 from polygrad_conformance.oracle import ORACLE, seeded
 from polygrad_conformance.target import Host, Target, map_arrays
 
@@ -68,6 +69,17 @@ class Derivative:
         """The gradients in long double."""
         args, kwargs = self.sample.args, self.sample.kwargs
         return self._kept(("reference", order), lambda: self._wide(args, kwargs, order))
+
+    def size(self, order: int = 1) -> float:
+        """The size of terms that may have cancelled: of the gradients, and of what was derived."""
+        dtype = self.operands[0].dtype.name
+        below = (
+            self.reference(order - 1)
+            if order > 1
+            else ORACLE.reference(self.subject, dtype, self.sample)
+        )
+        across = max(1.0, largest(self.operands))
+        return max(largest(self.reference(order)), min(1.0, largest(below)) / across)
 
     def sensitivity(self, order: int = 1) -> list[Any]:
         """How much each gradient changes when operands and cotangents change by relative 1."""

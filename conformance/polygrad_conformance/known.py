@@ -182,8 +182,14 @@ def from_backend(gaps: Iterable[Any], device: str) -> KnownFailures:
         words = [f"op={gap.op}"]
         words += [f"dtype={'|'.join(gap.dtypes)}"] if gap.dtypes else []
         words += [f"check={'|'.join(gap.checks)}"] if gap.checks else []
-        kind = "bug" if gap.url else "hardware"
-        made.append(Known(" ".join(words), kind, gap.reason, gap.url, where="known_gaps"))
+        words += [f"sample={'|'.join(gap.samples)}"] if gap.samples else []
+        kind = gap.kind or ("bug" if gap.url else "hardware")
+        made.append(
+            Known(
+                " ".join(words), kind, gap.reason, gap.url, gap.measured, when=gap.when,
+                where="known_gaps",
+            )
+        )  # fmt: skip
     return KnownFailures(made)
 
 

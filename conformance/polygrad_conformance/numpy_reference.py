@@ -40,7 +40,7 @@ unique_all unique_counts unique_inverse isin
 matrix_transpose matmul einsum tensordot vecdot outer inner kron
 tril triu meshgrid median quantile percentile nanmedian nanquantile nanpercentile
 nansum nanprod nanmean nanvar nanstd nanmax nanmin nanargmax nanargmin nancumsum nancumprod
-nan_to_num trapezoid trace diagonal vander average ptp cov corrcoef interp
+nan_to_num trace diagonal vander average ptp cov corrcoef interp
 zeros ones full zeros_like ones_like full_like eye arange linspace
 """)
 

@@ -101,14 +101,14 @@ def ulp_errors(got: Host, want: Host, dtype: Any, *, subnormals: bool = True) ->
         return np.where(strict, parts, errors)
 
 
-def budget(entry: Any, dtype: Any) -> float:
-    """The number of units that `[ulp]` of budgets.toml grants in a dtype."""
+def budget(entry: Any, dtype: Any, *, complex_operands: bool = False) -> float:
+    """The number of units that `[ulp]` of budgets.toml grants to results of a dtype."""
     if not isinstance(entry, dict):
         return float(entry)
     name = np.dtype(dtype).name
     if name in entry:
         return float(entry[name])
-    return float(entry["complex" if np.dtype(dtype).kind == "c" else "real"])
+    return float(entry["complex" if complex_operands else "real"])
 
 
 def ulp_measure(errors: Host, want: Host, dtype: Any, allowed: float) -> tuple[Measure, int]:

@@ -92,6 +92,20 @@ class _Namespace:
         return getattr(np, name)
 
 
+def _by_mpmath(name: str) -> Callable[..., Any]:
+    """A function of mpmath's, element by element."""
+
+    def one(x: Any) -> Any:
+        import mpmath as mp
+
+        with mp.workdps(30):
+            high = mp.mpf(float(x)) + mp.mpf(float(x - REAL.type(float(x))))
+            y = getattr(mp, name)(high)
+            return REAL.type(float(y)) + REAL.type(float(y - mp.mpf(float(y))))
+
+    return np.vectorize(one, otypes=[REAL])
+
+
 class WideBackend(FrozenBackend):
     """NumPy in long double."""
 
@@ -102,6 +116,8 @@ class WideBackend(FrozenBackend):
     def __init__(self) -> None:
         Backend.__init__(self)  # without NumPy's kernels: the formulas are the reference
         self._xp = _Namespace()
+        for name in ("erf", "erfc"):  # polygrad's have coefficients for double precision
+            self.kernel(name)(_by_mpmath(name))
 
     @property
     def array_types(self) -> tuple[type, ...]:

@@ -2,8 +2,9 @@
 
 The array API standard says what floor_divide and the complex expm1 and sign give there. NumPy
 follows Python in the first (numpy/numpy#23860) and departs from C99 in the second
-(numpy/numpy#21746); JAX keeps the signs of a complex zero in the third; dpnp follows the standard.
-With these forwards every device does, as far as its complex exp is C99's.
+(numpy/numpy#21746); JAX keeps the signs of a complex zero in the third, and NumPy gives numbers for
+some NaNs; dpnp follows the standard. With these forwards every device does, as far as its complex
+exp is C99's.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from polygrad.dtypes import REAL
 
-__all__ = ["expm1", "floor_divide", "sign"]
+__all__ = ["expm1", "floor_divide", "log1p", "sign"]
 
 
 def floor_divide(F: Any) -> Callable[[Any, Any], Any]:
@@ -50,7 +51,33 @@ def expm1(F: Any) -> Callable[[Any], Any]:
     return forward
 
 
+def log1p(F: Any) -> Callable[[Any], Any]:
+    """The library's log1p; of complex numbers near zero log|1 + x| and the angle of 1 + x.
+
+    Libraries add 1 first, which loses what is small (numpy/numpy#22609): |1 + x|^2 is
+    1 + re (2 + re) + im^2.
+    """
+    plain: Callable[[Any], Any] = F.xp.log1p
+    if not F.is_complex:
+        return plain
+    xp = F.xp
+
+    def forward(x: Any) -> Any:
+        small = xp.abs(x) < 0.25
+        near = xp.where(small, x, 0)
+        re, im = xp.real(near), xp.imag(near)
+        size = xp.log1p(re * (re + 2) + im * im) / 2
+        return xp.where(small, size + 1j * xp.atan2(im, 1 + re), plain(x))
+
+    return forward
+
+
 def sign(F: Any) -> Callable[[Any], Any]:
-    """The library's sign; of a complex zero, whatever the signs of its parts, +0 + 0j."""
+    """The library's sign; of a complex zero +0 + 0j, and NaN if a part is NaN, in both parts.
+
+    Source: special cases of `sign` in the array API standard 2024.12.
+    """
     plain: Callable[[Any], Any] = F.xp.sign
-    return (lambda x: plain(x) + 0) if F.is_complex else plain
+    if not F.is_complex:
+        return plain
+    return lambda x: F.xp.where(F.xp.isnan(x), complex(math.nan, math.nan), plain(x) + 0)

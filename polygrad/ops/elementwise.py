@@ -144,7 +144,8 @@ expm1 = unary("expm1", lambda g, F, out: g * F.conj(out + 1), "e ** x - 1, preci
 log = unary("log", lambda g, F, x: F.strong_divide(g, F.conj(x)), "The natural logarithm.",
             floating=True, domain=_POSITIVE)
 log1p = unary("log1p", lambda g, F, x: F.strong_divide(g, F.conj(x + 1)),
-              "log(1 + x), precise near zero.", floating=True, domain=(-0.8, 3.0))
+              "log(1 + x), precise near zero.", forward=_special_values.log1p, floating=True,
+              domain=(-0.8, 3.0))
 log2 = unary("log2", lambda g, F, x: F.strong_divide(g, F.conj(x * math.log(2))),
              "The logarithm to base 2.", floating=True, domain=_POSITIVE)
 log10 = unary("log10", lambda g, F, x: F.strong_divide(g, F.conj(x * math.log(10))),

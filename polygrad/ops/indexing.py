@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from polygrad.backend import declare_forward
-from polygrad.calls import describe
+from polygrad.calls import check_device, describe
 from polygrad.dtypes import INTEGER
 from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from polygrad.families import Chapter
@@ -72,12 +72,13 @@ def index_tensor(places: np.ndarray[Any, Any], x: Tensor) -> Tensor:
 
 
 def check_indices(indices: Tensor, length: int, where: str, x: Tensor) -> None:
-    """Refuse indices that are not integers, or out of range where the library would not notice."""
+    """Refuse indices on another device, or no integers, or out of range where no library would."""
     if indices.kernels.kind != INTEGER:
         raise DtypeError(
             f"indices must be integers, not {indices.dtype}", f"{where}{describe([x, indices])}",
             "convert them: indices.to(pg.int64)",
         )  # fmt: skip
+    check_device(x, indices, where)
     backend = indices.kernels.backend
     if backend.capabilities.checks_indices or not indices.size:
         return

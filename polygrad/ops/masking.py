@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from polygrad.calls import describe
+from polygrad.calls import check_device, describe
 from polygrad.dtypes import BOOL
 from polygrad.errors import DtypeError, ShapeError
 from polygrad.families import Chapter
@@ -26,6 +26,7 @@ def _masked(x: Any, mask: Any, name: str) -> tuple[Tensor, Tensor]:
             f"a mask holds truth values, not {mask.dtype}", f"{name}{describe([x, mask])}",
             "compare it: mask != 0",
         )  # fmt: skip
+    check_device(x, mask, name)
     if not broadcasts(x.shape, mask.shape):
         raise ShapeError(
             f"a mask of shape {mask.shape} for a tensor of shape {x.shape}",

@@ -16,13 +16,19 @@ import numpy as np
 from polygrad_conformance.case import Case, Failed, Measure
 from polygrad_conformance.checks import make
 from polygrad_conformance.checks.dtype import rests_on
-from polygrad_conformance.compare import compare_conditioned, hexadecimal, largest, worst_of
+from polygrad_conformance.compare import compare_conditioned, hexadecimal, worst_of
+from polygrad_conformance.declarations import load_data
 from polygrad_conformance.derivatives import Derivative, against_differences
+from polygrad_conformance.tolerance import format_of
 
 SAMPLES = {"smoke": 2}
 _DIFFERENCES = ("float32", "complex64")  # in these the rules are held against differences
 
-_ROUNDING = ("astype",)  # its results are rounded, which differences see
+
+def has_slope(subject: Any) -> bool:
+    """Whether its gradient is the slope of what it computes: see `data/grad_conventions.toml`."""
+    table = load_data("grad_conventions")
+    return all(subject.key not in table[part]["functions"] for part in ("rounding", "on_purpose"))
 
 
 def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
@@ -35,7 +41,7 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
         def action(target: Any, sample: Any = sample) -> Measure:
             derivative = Derivative(subject, sample)
             got = derivative.on(target)
-            if dtype in _DIFFERENCES and subject.key not in _ROUNDING:
+            if dtype in _DIFFERENCES and has_slope(subject):
                 against_differences(derivative)
             return compare_gradients(derivative, got)
 
@@ -52,7 +58,8 @@ def _plain(dtype: str) -> str:
 def compare_gradients(derivative: Any, got: list[Any], order: int = 1) -> Measure:
     """The worst of the gradients."""
     wanted = derivative.reference(order)
-    size = largest(wanted)
+    size = derivative.size(order)
+    unit = max(format_of(a.dtype).unit for a in derivative.operands)
     if len(got) != len(wanted):
         raise Failed(f"{len(got)} gradients, expected {len(wanted)}")
     measures = []
@@ -64,7 +71,7 @@ def compare_gradients(derivative: Any, got: list[Any], order: int = 1) -> Measur
                 f"the gradient of operand {i} is {a.dtype}, expected {derivative.operands[i].dtype}"
             )
         measure, place = compare_conditioned(
-            a, b, lambda i=i: derivative.sensitivity(order)[i], size
+            a, b, lambda i=i: derivative.sensitivity(order)[i], size, unit
         )
         if measure.grade == "F":
             index = list(map(int, np.unravel_index(place, b.shape)))

@@ -1,14 +1,96 @@
-"""To come."""
+"""Special values: infinities, NaN and zeros, as `data/special_cases.toml` and IEEE 754 have them.
+
+The sign of a zero counts, unless the standard leaves it open.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
-from polygrad_conformance.case import Case
+import numpy as np
+
+from polygrad import dtypes
+from polygrad_conformance.case import Case, Failed, Unsupported
+from polygrad_conformance.checks import make
+from polygrad_conformance.checks.dtype import rests_on
+from polygrad_conformance.declarations import load_data
+from polygrad_conformance.samples import Sample
+from polygrad_conformance.tolerance import format_of
+
+_PI = {"pi/4": math.pi / 4, "pi/2": math.pi / 2, "3pi/4": 3 * math.pi / 4, "pi": math.pi}
+_ULP = 8  # of multiples of pi, and of what else is not exact
 
 
 def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
-    """None yet."""
-    del subject, dtype, level
-    yield from ()
+    """One for each row of the tables."""
+    rows = rows_of(subject.key, dtype)
+    for place, row in enumerate(rows):
+
+        def action(target: Any, place: int = place, row: Any = row) -> None:
+            got = target.keep(
+                (subject.key, dtype), "special", lambda: _all(target, subject, dtype, rows)
+            )
+            _compare(got[place], row, dtype)
+
+        name = ",".join(_operands(row, dtype))
+        yield make(subject, dtype, "special", name, action, rests=rests_on(subject, dtype))
+
+
+def rows_of(key: str, dtype: str) -> list[list[str]]:
+    """The rows of both tables for a dtype."""
+    if dtype == "none" or dtypes.kind_of(dtypes.canonical(dtype)) < dtypes.REAL:
+        return []
+    kind = "complex" if dtype.startswith("complex") else "real"
+    found: dict[tuple[str, ...], list[str]] = {}
+    for table in ("special_cases", "more_special_cases"):
+        for row in load_data(table).get(key, {}).get(kind, []):
+            found.setdefault(tuple(_operands(row, dtype)), row)
+    return list(found.values())
+
+
+def _operands(row: list[str], dtype: str) -> list[str]:
+    return row[:2] if dtype.startswith("complex") else row[:-1]
+
+
+def _all(target: Any, subject: Any, dtype: str, rows: list[list[str]]) -> Any:
+    """The results of all rows, in one call."""
+    if not target.supports(dtype):
+        raise Unsupported(f"{target.device} has no {dtype}")
+    columns = [np.array(c, float) for c in zip(*(_operands(r, dtype) for r in rows), strict=True)]
+    if dtype.startswith("complex"):
+        parts = np.empty(len(rows), dtype)
+        parts.real, parts.imag = columns
+        arrays = [parts]
+    else:
+        arrays = [c.astype(dtype) for c in columns]
+    made = target.evaluate(subject, dtype, Sample("special", tuple(arrays))).checked()
+    return made.results[0]
+
+
+def _compare(got: Any, row: list[str], dtype: str) -> None:
+    wanted = row[2:] if dtype.startswith("complex") else row[-1:]
+    parts = [got.real, got.imag] if len(wanted) == 2 else [got]
+    if not all(_is(p, w, dtype) for p, w in zip(parts, wanted, strict=True)):
+        raise Failed(
+            f"of {' '.join(_operands(row, dtype))} it is {got}, expected {' '.join(wanted)}"
+        )
+
+
+def _is(got: Any, wanted: str, dtype: str) -> bool:
+    if wanted in ("true", "false"):
+        return bool(got) == (wanted == "true")
+    loose = wanted.startswith("?")
+    text = wanted.lstrip("?")
+    sign = -1.0 if text.startswith("-") else 1.0
+    bare = text.lstrip("+-")
+    value = sign * _PI[bare] if bare in _PI else float(text)
+    got = float(got)
+    if math.isnan(value):
+        return math.isnan(got)
+    if loose:
+        got, value = abs(got), abs(value)
+    if value == 0 or math.isinf(value):
+        return got == value and math.copysign(1, got) == math.copysign(1, value)
+    return abs(got - value) <= _ULP * 2 * format_of(dtype).unit * abs(value)

@@ -1,0 +1,215 @@
+"""Reading and writing through keys: integers, slices, ellipses, new axes, masks, index arrays.
+
+References are NumPy's own indexing, directly; of gradients NumPy's `add.at`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import polygrad as pg
+from polygrad import errors
+from polygrad_conformance.case import Case, Failed
+from polygrad_conformance.declarations import dtypes_of
+from polygrad_conformance.derivatives import weights
+from polygrad_conformance.layouts import LAYOUTS
+from polygrad_conformance.oracle import seeded
+from polygrad_conformance.target import Host, Target, map_arrays
+from polygrad_conformance.tolerance import exact
+
+SHAPE = (3, 4, 5)
+_MASK = np.arange(12).reshape(3, 4) % 3 == 0
+KEYS: dict[str, Any] = {
+    "integer": 1,
+    "negative": -1,
+    "integers": (1, 2, 3),
+    "slice": slice(1, None),
+    "step": (slice(None), slice(0, 4, 2)),
+    "reversed": (slice(None, None, -1), Ellipsis, slice(None, None, -2)),
+    "beyond": slice(1, 99),
+    "none-selected": slice(2, 1),
+    "ellipsis": (..., 2),
+    "new-axis": (None, slice(None), None, 1),
+    "mask": _MASK,
+    "mask-first-axis": np.array([True, False, True]),
+    "no-true": np.zeros(SHAPE, bool),
+    "indices": np.array([2, 0, 2]),
+    "negative-indices": np.array([-1, -3]),
+    "index-matrix": np.array([[0, 1], [2, 0]]),
+    "pairs": (np.array([0, 2, 1]), np.array([3, 0, 3])),
+    "outer": (np.array([[0], [2]]), np.array([1, 3])),
+    "split": (np.array([0, 2]), slice(None), np.array([4, 1])),
+    "slice-and-indices": (slice(None, 2), np.array([3, 3, 0])),
+    "integer-and-indices": (1, np.array([0, 2]), slice(1, 4)),
+    "no-indices": np.array([], dtype=np.int64),
+}
+# Keys that name a place twice: what a write leaves there depends on its order.
+_TWICE = ("indices", "index-matrix", "slice-and-indices")
+_SMOKE = (
+    "integer",
+    "step",
+    "reversed",
+    "ellipsis",
+    "new-axis",
+    "mask",
+    "indices",
+    "pairs",
+    "split",
+)
+
+
+def _values(dtype: str) -> Host:
+    random = seeded("indexing", dtype)
+    return (random.permutation(60).reshape(SHAPE) % 100).astype(dtype)
+
+
+def cases(level: str) -> Iterator[Case]:
+    """Reads, writes, their gradients, layouts and errors."""
+    for dtype in dtypes_of("bifc", level):
+        for name, key in KEYS.items():
+            if level == "smoke" and name not in _SMOKE:
+                continue
+            yield _case("getitem", dtype, "value", name, _read(dtype, key))
+            if name not in _TWICE:
+                yield _case("setitem", dtype, "value", name, _write(dtype, key))
+                yield _case("setitem", dtype, "value", f"{name}-number", _write_number(dtype, key))
+            if np.dtype(dtype).kind in "fc":
+                rests = (f"getitem/{dtype}/value/{name}",)
+                yield _case("getitem", dtype, "grad", name, _read_gradient(dtype, key), rests, 5)
+                if name not in _TWICE:
+                    yield _case("setitem", dtype, "grad", name, _write_gradient(dtype, key), (), 5)
+        for layout in LAYOUTS if level != "smoke" else ("transposed", "reversed"):
+            for op, make in (("getitem", _read), ("setitem", _write)):
+                yield Case(
+                    op, dtype, "layout", "step", make(dtype, KEYS["step"], layout), layout, 3, "",
+                    "indexing",
+                )  # fmt: skip
+    for name, (key, error) in _WRONG.items():
+        yield _case("getitem", "float32", "error", name, _refused(key, error))
+        yield _case("setitem", "float32", "error", name, _refused(key, error, write=True))
+
+
+def _case(
+    op: str, dtype: str, check: str, name: str, action: Any, rests: Any = (), step: int = 3
+) -> Case:
+    return Case(op, dtype, check, name, action, "", step, "", "indexing", tuple(rests))
+
+
+def _up(target: Target, key: Any) -> Any:
+    return map_arrays(key, target.upload)
+
+
+def _same(got: Host, want: Host, what: str) -> None:
+    if got.dtype != want.dtype:
+        raise Failed(f"{what}: a result of {got.dtype}, expected {want.dtype}")
+    if got.shape != want.shape:
+        raise Failed(f"{what}: shape {got.shape}, expected {want.shape}")
+    place = exact(got, want)
+    if place is not None:
+        a, b = got.reshape(-1)[place], want.reshape(-1)[place]
+        raise Failed(f"{what}: element {place} is {a}, expected {b}")
+
+
+def _read(dtype: str, key: Any, layout: str = "") -> Any:
+    def action(target: Target) -> None:
+        x = _values(dtype)
+        t = target.upload(x, layout=layout)
+        got = target.download(t[_up(target, key)])
+        _same(got, target.fits(x)[key], "read")
+        _same(target.download(t), target.fits(x), "the array that was read from")
+
+    return action
+
+
+def _piece(dtype: str, key: Any) -> Host:
+    """New values for a key."""
+    return (_values(dtype)[key].astype(float) * 0 + 1).astype(dtype)
+
+
+def _write(dtype: str, key: Any, layout: str = "") -> Any:
+    def action(target: Target) -> None:
+        x = target.fits(_values(dtype))
+        t, want = target.upload(x, layout=layout), x.copy()
+        piece = target.fits(_piece(dtype, key))
+        piece = (np.arange(piece.size).reshape(piece.shape) % 50).astype(piece.dtype)
+        value = target.upload(piece)
+        t[_up(target, key)] = value
+        want[key] = piece
+        _same(target.download(t), want, "written")
+        _same(target.download(value), piece, "the array that was written")
+
+    return action
+
+
+def _write_number(dtype: str, key: Any) -> Any:
+    def action(target: Target) -> None:
+        x = target.fits(_values(dtype))
+        t, want = target.upload(x), x.copy()
+        t[_up(target, key)] = 1
+        want[key] = 1
+        _same(target.download(t), want, "written")
+
+    return action
+
+
+def _read_gradient(dtype: str, key: Any) -> Any:
+    """Where a place is read twice, cotangents add up."""
+
+    def action(target: Target) -> None:
+        x = target.upload(_values(dtype), requires_grad=True)
+        made = x[_up(target, key)]
+        w = np.round(4 * weights(made.shape, dtype)) / 4  # sums of these are exact
+        (got,) = pg.autograd.grad([made], [x], [target.upload(w)])
+        want = np.zeros(SHAPE, dtype)
+        np.add.at(want, key, w)
+        _same(target.download(got), want, "the gradient")
+
+    return action
+
+
+def _write_gradient(dtype: str, key: Any) -> Any:
+    """The overwritten places get none, the new values theirs."""
+
+    def action(target: Target) -> None:
+        x = target.upload(_values(dtype), requires_grad=True)
+        value = target.upload(_piece(dtype, key), requires_grad=True)
+        y = x * 1
+        y[_up(target, key)] = value
+        w = np.round(4 * weights(SHAPE, dtype)) / 4
+        gx, gv = pg.autograd.grad([y], [x, value], [target.upload(w)], materialize_grads=True)
+        want = w.copy()
+        want[key] = 0
+        _same(target.download(gx), want, "the gradient of the array")
+        _same(target.download(gv), w[key], "the gradient of the values")
+
+    return action
+
+
+_WRONG: dict[str, tuple[Any, type[Exception]]] = {
+    "integer": (3, errors.OutOfRangeError),
+    "negative": (-4, errors.OutOfRangeError),
+    "indices": (np.array([0, 3]), errors.OutOfRangeError),
+    "negative-indices": (np.array([0, -4]), errors.OutOfRangeError),
+    "too-many": ((0, 0, 0, 0), errors.OutOfRangeError),
+    "mask-shape": (np.ones((2, 4), bool), errors.OutOfRangeError),
+}
+
+
+def _refused(key: Any, error: type[Exception], *, write: bool = False) -> Any:
+    def action(target: Target) -> None:
+        t = target.upload(_values("float32"))
+        try:
+            if write:
+                t[_up(target, key)] = 1.0
+            else:
+                t[_up(target, key)]
+        except error:
+            return
+        except errors.PolygradError as other:
+            raise Failed(f"{type(other).__name__} was raised, expected {error.__name__}") from other
+        raise Failed("a key out of range was accepted")
+
+    return action

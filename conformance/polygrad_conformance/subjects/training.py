@@ -1,0 +1,156 @@
+"""Optimizers, and a fixed training run of twenty steps, against the same in long double."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import polygrad as pg
+from polygrad import nn, optim
+from polygrad_conformance import wide
+from polygrad_conformance.case import Case, Failed, Measure, Unsupported
+from polygrad_conformance.oracle import ORACLE, seeded
+from polygrad_conformance.programs import Outcome, compare_outcomes
+from polygrad_conformance.target import Host, Target
+
+STEPS = 5
+# Options by variant; no option that no variant sets.
+OPTIMIZERS: dict[str, dict[str, dict[str, Any]]] = {
+    "SGD": {
+        "plain": {"lr": 0.1},
+        "nesterov": {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01, "nesterov": True},
+        "dampened": {"lr": 0.1, "momentum": 0.9, "dampening": 0.3, "maximize": True},
+    },
+    "Adam": {"plain": {"lr": 0.05}, "amsgrad": {"lr": 0.05, "weight_decay": 0.01, "amsgrad": True}},
+    "AdamW": {"plain": {"lr": 0.05}},
+    "Adamax": {"plain": {}}, "NAdam": {"plain": {}}, "RAdam": {"plain": {}},
+    "Adagrad": {"plain": {}}, "Adadelta": {"plain": {}},
+    "RMSprop": {"plain": {}, "centered": {"momentum": 0.5, "centered": True}},
+    "Rprop": {"plain": {}}, "ASGD": {"plain": {}},
+}  # fmt: skip
+
+
+def cases(level: str) -> Iterator[Case]:
+    """Each variant of each optimizer, and the training runs."""
+    dtypes = ("float32",) if level == "smoke" else ("float32", "float64")
+    for dtype in dtypes:
+        for name, variants in OPTIMIZERS.items():
+            for variant, options in variants.items():
+                for check in ("value", "dtype", "device"):
+
+                    def action(
+                        target: Any, name: str = name, options: Any = options, check: str = check,
+                        dtype: str = dtype,
+                    ) -> Measure:  # fmt: skip
+                        return _optimize(target, name, options, check, dtype)
+
+                    yield Case(f"optim.{name}", dtype, check, variant, action, "", 6, "optim",
+                               "optimizers")  # fmt: skip
+        for model in ("perceptron", "convolution"):
+            yield Case(
+                "training", dtype, "value", model,
+                lambda t, m=model, d=dtype: _train(t, m, d), "", 6, "optim", "training",
+            )  # fmt: skip
+
+
+def _on(target: Any, dtype: str) -> None:
+    if not target.supports(dtype):
+        raise Unsupported(f"{target.device} has no {dtype}")
+
+
+# ---- optimizers ----------------------------------------------------------------------------------
+def _optimize(target: Target, name: str, options: Any, check: str, dtype: str) -> Measure:
+    """A few steps on a quadratic bowl, whose sides are not equally steep."""
+    _on(target, dtype)
+    random = seeded("optim", name, dtype)
+    start, goal = (random.uniform(0.3, 2.5, (4, 3)).astype(dtype) for _ in range(2))
+
+    def steps(device: str, real: Any, shake: Any = None) -> Outcome:
+        at = lambda a: pg.tensor((a if shake is None else shake(a)).astype(real), device=device)
+        p, far = nn.Parameter(at(start)), at(goal)
+        q = nn.Parameter(at(goal[0]))
+        optimizer = getattr(optim, name)([{"params": [p]}, {"params": [q], "lr": 0.02}], **options)
+        for _ in range(STEPS):
+            optimizer.zero_grad()
+            (pg.sum((p - far) ** 2 * 0.5) + pg.sum(p @ (q * q))).backward()
+            optimizer.step()
+        return Outcome([p, q])
+
+    with pg.device(target.device):
+        got = steps(target.device, dtype)
+    if check == "device":
+        if any(t.device != target.device for t in got.tensors):
+            raise Failed(f"a parameter moved to {got.tensors[0].device}")
+        return Measure()
+    if check == "dtype":
+        if any(t.dtype != np.dtype(dtype) for t in got.tensors):
+            raise Failed(f"a parameter became {got.tensors[0].dtype}")
+        return Measure()
+
+    def reference(args: Any, kwargs: Any, shake: Any) -> list[Host]:
+        with wide.defaults_of(wide.WIDE, wide.REAL):
+            return steps(wide.WIDE, wide.REAL, shake).values
+
+    want = reference((), {}, None)
+    if np.array_equal(want[0].astype(dtype), start):
+        raise Failed(f"{name} did not move")
+    return compare_outcomes(
+        got.values, want, lambda: ORACLE.perturbed(reference, (), {}, (name, "steps"))
+    )
+
+
+# ---- training ------------------------------------------------------------------------------------
+def _model(kind: str) -> Any:
+    if kind == "perceptron":
+        return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.LayerNorm(8), nn.Linear(8, 3))
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1), nn.GELU(), nn.AvgPool2d(2), nn.BatchNorm2d(4), nn.Flatten(),
+        nn.Linear(16, 3),
+    )  # fmt: skip
+
+
+def _train(target: Target, kind: str, dtype: str, count: int = 20) -> Measure:
+    """The losses of twenty steps of Adam, and that they fall."""
+    _on(target, dtype)
+    pg.manual_seed(0)
+    with pg.device("cpu"):
+        start = _model(kind)
+    state = {k: Target.download(v) for k, v in start.state_dict().items()}
+    random = seeded("training", kind)
+    x = random.uniform(-1, 1, (12, 6) if kind == "perceptron" else (12, 1, 4, 4)).astype(dtype)
+    labels = np.arange(12) % 3
+
+    def losses(device: str, real: Any, shake: Any = None) -> list[Any]:
+        change = (lambda a: a) if shake is None else shake
+        model = copy.deepcopy(start).to(device).to(np.dtype(real))
+        model.load_state_dict({
+            k: pg.tensor(change(v).astype(real) if v.dtype.kind == "f" else v, device=device)
+            for k, v in state.items()
+        })  # fmt: skip
+        inputs = pg.tensor(change(x).astype(real), device=device)
+        targets = pg.tensor(labels, device=device) if device == wide.WIDE else target.upload(labels)
+        optimizer = optim.Adam(model.parameters(), lr=0.02)
+        made = []
+        for _ in range(count):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(inputs), targets)
+            loss.backward()
+            optimizer.step()
+            made.append(loss.detach())
+        return made
+
+    def reference(args: Any, kwargs: Any, shake: Any) -> list[Host]:
+        with wide.defaults_of(wide.WIDE, wide.REAL):
+            return Outcome(losses(wide.WIDE, wide.REAL, shake)).values
+
+    with pg.device(target.device):
+        got = Outcome(losses(target.device, dtype))
+    want = reference((), {}, None)
+    if not want[-1] < want[0]:
+        raise Failed(f"the loss does not fall: from {want[0]} to {want[-1]}")
+    return compare_outcomes(
+        got.values, want, lambda: ORACLE.perturbed(reference, (), {}, ("training", kind)), 4.0
+    )
