@@ -97,7 +97,7 @@ class Derivative:
 
     def _wide(self, args: Any, kwargs: Any, order: int, shake: Any = None) -> list[Host]:
         upload = lambda a: pg.tensor(wide.widen(a), device=wide.WIDE, requires_grad=_tracked(a))
-        with wide.defaults_of(wide.WIDE, wide.REAL):
+        with wide.here():
             found = self._derive(upload, order, args, kwargs, shake)
         return [Target.download(g) for g in found]
 
@@ -109,11 +109,11 @@ class Derivative:
         )
         if order == 1:
             upload = lambda a: pg.tensor(wide.widen(a), device=wide.WIDE)
-            with wide.defaults_of(wide.WIDE, wide.REAL):
+            with wide.here():
                 made = self._results(upload, args, kwargs)
         else:
             upload = lambda a: pg.tensor(wide.widen(a), device=wide.WIDE, requires_grad=_tracked(a))
-            with wide.defaults_of(wide.WIDE, wide.REAL):
+            with wide.here():
                 made = self._derive(upload, 1, args, kwargs)
         total = wide.REAL.type(0)
         for part in map(Target.download, made):

@@ -82,7 +82,7 @@ class Oracle:
         upload = lambda a: pg.tensor(wide.widen(a), device=wide.WIDE)
         args, kwargs = map_arrays((args, kwargs), upload)
         pg.manual_seed(0)
-        with wide.defaults_of(wide.WIDE, wide.REAL):
+        with wide.here():
             made = subject.function(*args, **kwargs)
         return [Target.download(leaf) for leaf in leaves(made)]
 

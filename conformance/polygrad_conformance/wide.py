@@ -21,7 +21,7 @@ from polygrad.backends.frozen_backend import FrozenArray, FrozenBackend
 from polygrad.device import Device
 from polygrad.registry import Entry, register_backend
 
-__all__ = ["IS_WIDER", "WIDE", "WideBackend", "defaults_of", "widen", "widened"]
+__all__ = ["IS_WIDER", "WIDE", "WideBackend", "here", "widen", "widened"]
 
 WIDE = "wide:0"
 REAL, COMPLEX = np.dtype(np.longdouble), np.dtype(np.clongdouble)
@@ -161,12 +161,10 @@ register_backend(
 
 
 @contextmanager
-def defaults_of(device: str, dtype: Any) -> Iterator[None]:
-    """New tensors on `device`, and Python floats in `dtype`, within the block."""
-    before = pg.get_default_dtype()
-    pg.set_default_dtype(dtype)
-    try:
-        with pg.device(device), np.errstate(all="ignore"):
-            yield
-    finally:
-        pg.set_default_dtype(before)
+def here() -> Iterator[None]:
+    """New tensors on the reference device, and no warnings, within the block.
+
+    Python floats take the default dtype, as on the device under test: random numbers depend on it.
+    """
+    with pg.device(WIDE), np.errstate(all="ignore"):
+        yield

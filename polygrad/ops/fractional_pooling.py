@@ -85,8 +85,7 @@ def _samples(given: Any, x: Tensor, axes: int, where: str) -> Host:
     batch = x.shape[: x.ndim - axes] if x.ndim == axes + 2 else (1, *x.shape[: x.ndim - axes])
     shape = (*batch, axes)
     if given is None:
-        dtype = x.dtype if x.dtype.itemsize > 2 else np.dtype("float32")
-        return on_host(random.uniform(shape, dtype=dtype, device="cpu"))
+        return on_host(random.uniform(shape, dtype="float32", device="cpu"))  # whatever x is
     found = np.asarray(given, x.dtype) if isinstance(given, (list, tuple)) else (
         on_host(as_tensor(given, f"{where}, argument _random_samples"))
     )  # fmt: skip

@@ -75,7 +75,7 @@ class Sampler:
     def distinct(self, *shape: int) -> Host:
         """Well separated values in random order: for maxima and sorting."""
         size = int(np.prod(shape))
-        values = self.generator.permutation(size).reshape(shape)
+        values: Host = self.generator.permutation(size).reshape(shape)
         if self.dtype.kind != "u":
             values = values - size / 3
         if self.kind in (dtypes.REAL, dtypes.COMPLEX):

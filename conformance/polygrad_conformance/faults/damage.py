@@ -112,8 +112,9 @@ def replaced(x: Tensor, value: Host) -> Tensor:
     return other
 
 
-def damaged(function: Function, change: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
-            ) -> Function:
+def damaged(
+    function: Function, change: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+) -> Function:
     """`function`, with `change(out, args, kwargs)` for its result on the faulty device."""
 
     @functools.wraps(function)

@@ -112,7 +112,7 @@ class _Example:
     def reference(self, shake: Any) -> Outcome:
         """In long double; parameters, buffers and inputs perturbed."""
         model = copy.deepcopy(self.model).to(wide.WIDE).to(wide.REAL)
-        with wide.defaults_of(wide.WIDE, wide.REAL):
+        with wide.here():
             if shake is not None:
                 with pg.no_grad():
                     for p in (*model.parameters(), *model.buffers()):

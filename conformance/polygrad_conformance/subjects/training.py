@@ -91,7 +91,7 @@ def _optimize(target: Target, name: str, options: Any, check: str, dtype: str) -
         return Measure()
 
     def reference(args: Any, kwargs: Any, shake: Any) -> list[Host]:
-        with wide.defaults_of(wide.WIDE, wide.REAL):
+        with wide.here():
             return steps(wide.WIDE, wide.REAL, shake).values
 
     want = reference((), {}, None)
@@ -143,7 +143,7 @@ def _train(target: Target, kind: str, dtype: str, count: int = 20) -> Measure:
         return made
 
     def reference(args: Any, kwargs: Any, shake: Any) -> list[Host]:
-        with wide.defaults_of(wide.WIDE, wide.REAL):
+        with wide.here():
             return Outcome(losses(wide.WIDE, wide.REAL, shake)).values
 
     with pg.device(target.device):
