@@ -187,16 +187,32 @@ def test_wrong_names_and_things():
         m.weight = pg.zeros((3, 3))
 
 
+def test_what_is_assigned_has_the_shape_of_the_tensor():
+    for register in (parametrizations.weight_norm, parametrizations.spectral_norm):
+        m = register(square())
+        before = m.state_dict()
+        with pytest.raises(ShapeError, match=r"shape \(2, 3\) for a tensor of shape \(3, 3\)"):
+            m.weight = pg.ones((2, 3))
+        with pytest.raises(InvalidTypeError, match="a float for a tensor of shape"):
+            m.weight = 1.0
+        for name, t in m.state_dict().items():
+            assert_close(t, before[name])
+        m.weight = nn.Parameter(pg.eye(3))
+        assert m.weight.shape == (3, 3) and not host(m.weight)[0, 1:].any()
+
+
 def test_unsafe_ones_may_change_dtype_and_shape():
     m = square()
     made = Wrong(lambda x: x[:2].to(pg.float64), right_inverse=lambda x: x)
     parametrize.register_parametrization(m, "weight", made, unsafe=True)
     assert m.weight.shape == (2, 3) and m.weight.dtype == pg.float64
     assert m.parametrizations.weight.unsafe
+    m.weight = pg.ones((4, 3))
+    assert m.parametrizations.weight.original.shape == (4, 3)
     with pytest.raises(DtypeError):
         parametrize.remove_parametrizations(m, "weight")
     parametrize.remove_parametrizations(m, "weight", leave_parametrized=False)
-    assert m.weight.shape == (3, 3)
+    assert m.weight.shape == (4, 3)
 
 
 def test_an_inverse_that_a_device_lacks_is_no_refusal():

@@ -20,6 +20,7 @@ from polygrad.errors import (
     DtypeError,
     InvalidArgumentError,
     InvalidTypeError,
+    ShapeError,
     UnsupportedOperationError,
 )
 from polygrad.nn.container import ModuleDict, ModuleList
@@ -81,14 +82,23 @@ class ParametrizationList(ModuleList):
         How many there are.
     unsafe
         Whether dtype and shape may change.
+    shape
+        Of the tensor when it was parametrized first.
     """
 
     original: Tensor
 
     def __init__(
-        self, modules: Sequence[Module], originals: dict[str, Tensor], kind: str, *, unsafe: bool
+        self,
+        modules: Sequence[Module],
+        originals: dict[str, Tensor],
+        kind: str,
+        shape: tuple[int, ...],
+        *,
+        unsafe: bool,
     ) -> None:
         super().__init__(modules)
+        self.shape = shape
         self.unsafe, self.is_tensor, self.ntensors = unsafe, "original" in originals, len(originals)
         for name, value in originals.items():
             self._register(name, value, kind)
@@ -117,11 +127,19 @@ class ParametrizationList(ModuleList):
         ------
         UnsupportedOperationError
             A parametrization defines no right_inverse.
+        ShapeError
+            `value` has not the shape of the tensor, which may not change.
         DtypeError, InvalidTypeError, InvalidArgumentError
             The originals that it gives have other dtypes, are no tensors, or differ in number.
         """
         forget(self)
         where = f"assigning to a tensor parametrized by {', '.join(map(_name, self))}"
+        if not self.unsafe and (not isinstance(value, Tensor) or value.shape != self.shape):
+            given = f"shape {value.shape}" if isinstance(value, Tensor) else describe(value)
+            wrong = ShapeError if isinstance(value, Tensor) else InvalidTypeError
+            raise wrong(
+                f"{given} for a tensor of shape {self.shape}", where, "pass a Tensor of that shape"
+            )
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):

@@ -99,7 +99,7 @@ def weight_norm(module: Module, name: str = "weight", axis: int | None = 0) -> M
     """
     if axis is not None:
         axis = normalize_axis(axis, tensor_of(module, name, "weight_norm").ndim, "weight_norm")
-    register_parametrization(module, name, _WeightNorm(axis), unsafe=True)
+    register_parametrization(module, name, _WeightNorm(axis))
     module.register_load_state_dict_pre_hook(_OldNames(name))
     return module
 

@@ -141,12 +141,13 @@ def _start(module: Module, name: str, parametrization: Module, unsafe: bool, whe
         refuse_other_place(new, tensor, where)
     if not unsafe:
         _check(apply_all([parametrization], values), tensor, where)
+    shape = tensor.shape
     if isinstance(new, Tensor):
         overwrite(tensor, new)
         originals = {"original": tensor}
     else:
         originals = {f"original{i}": _original(t, tensor) for i, t in enumerate(values)}
-    entry = ParametrizationList([parametrization], originals, kind, unsafe=unsafe)
+    entry = ParametrizationList([parametrization], originals, kind, shape, unsafe=unsafe)
     entries = _entries(module)
     found = ModuleDict() if entries is None else entries
     found[name] = entry
