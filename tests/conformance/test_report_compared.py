@@ -119,13 +119,13 @@ def test_a_check_that_is_new_is_gained_and_a_new_one_that_fails_is_a_failure(com
 def test_accuracy_that_drifts_by_more_than_one_grade_is_worse(compact, grade, where):
     change = {"grade": grade, "measured": 25.0}
     found = difference(changed(exp__float32__value__0=change), compact=compact)
-    assert getattr(found, where) == [f"exp/float32/value: A 1 ulp → {grade} 25 ulp"]
+    assert getattr(found, where) == [f"exp/float32/value: A 1 ULP → {grade} 25 ULP"]
     assert found.worse == (where == "less_accurate")
 
 
 def test_accuracy_that_improves_is_said():
     before, after = Report.of(changed(exp__float32__value__0={"grade": "C"})), Report.of(BASE)
-    assert compare(before, after).more_accurate == ["exp/float32/value: C 1 ulp → A 1 ulp"]
+    assert compare(before, after).more_accurate == ["exp/float32/value: C 1 ULP → A 1 ULP"]
 
 
 def test_what_else_differs_is_a_note():

@@ -13,7 +13,7 @@ from rich.console import Console
 from polygrad_conformance.report import Report, show
 from polygrad_conformance.report import progress as progress_module
 from polygrad_conformance.report.groups import drift
-from polygrad_conformance.report.overview import command, next_step, totals, worst_of
+from polygrad_conformance.report.overview import command, error_text, next_step, totals, worst_of
 from polygrad_conformance.report.plain import MissingPackageError
 from polygrad_conformance.report.progress import progress, time_left
 from polygrad_conformance.report.terminal import console_for
@@ -158,6 +158,14 @@ def test_the_worst_is_by_grade_then_by_share_of_the_bound():
         measured("c/float32/value/0", 2.0, grade="C"), measured("d/float32/grad/0", math.nan),
     )).groups  # fmt: skip
     assert [g.op for g in worst_of(groups, count=9)] == ["c", "d", "b", "a"]
+
+
+def test_the_error_is_said_in_its_unit():
+    ratio = measured(error=0.25, bound=1.0, unit="ratio")
+    assert error_text(ratio, allowed=True) == error_text(ratio) == "0.25 times the bound"
+    assert error_text(replace(ratio, bound=2.0), allowed=True) == "0.25 ratio (2 allowed)"
+    assert error_text(measured(error=2.25), allowed=True) == "2.25 ULP (4 allowed)"
+    assert error_text(result()) == ""
 
 
 def test_a_step_between_grades():

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from polygrad.errors import FileFormatError
 from polygrad_conformance.record import FAILURES, Result, worse
-from polygrad_conformance.report.groups import Group, Report, drift, number
+from polygrad_conformance.report.groups import Group, Report, drift
 from polygrad_conformance.report.json_report import read_json, same_results
-from polygrad_conformance.report.overview import headline
+from polygrad_conformance.report.overview import error_text, headline
 from polygrad_conformance.report.plain import one_line
 
 __all__ = ["Difference", "add_arguments", "compare", "main"]
@@ -111,7 +111,7 @@ def _recovered(was: Result, now: Result | None, checked: set[Place]) -> bool:
 def _said(now: Result, was: Result | None, before: Report) -> str:
     known = {(g.op, g.dtype, g.check) for g in before.groups} if before.compact else set()
     new = "" if was or (now.op, now.dtype, now.check) in known else ", a new check"
-    grade = f" {number(now.measured)} {now.unit}".rstrip() if now.measured is not None else ""
+    grade = f" {error_text(now)}".rstrip()
     message = one_line(now.message, 100)
     return f"{now.id} ({now.status}{grade}{new})" + (f": {message}" if message else "")
 
@@ -150,7 +150,7 @@ def _grade(groups: list[Group]) -> str:
 def _accuracy(groups: list[Group]) -> str:
     grade = _grade(groups)
     worst = max((g for g in groups if g.grade == grade), key=lambda g: g.measured or 0.0)
-    return f"{grade} {number(worst.measured)} {worst.unit}".rstrip()
+    return f"{grade} {error_text(worst)}".rstrip()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -89,8 +89,10 @@ def _cleaned(value: Any) -> Any:
 
 def cleaned_texts(item: T) -> T:
     """A result or a group with all text cleaned."""
-    texts = {k: v for k, v in vars(item).items() if isinstance(v, str) and not v.isprintable()}
-    return replace(item, **{k: clean(v) for k, v in texts.items()}) if texts else item
+    texts: dict[str, Any] = {
+        k: clean(v) for k, v in vars(item).items() if isinstance(v, str) and not v.isprintable()
+    }
+    return replace(item, **texts) if texts else item
 
 
 def number(value: float | None) -> str:

@@ -20,6 +20,7 @@ from polygrad_conformance.report.overview import (
     backend_text,
     columns_of,
     command,
+    error_text,
     matrix_of,
     next_step,
     rows_of,
@@ -42,7 +43,7 @@ class Cause(NamedTuple):
 
     status: str
     text: str
-    count: int
+    checks: int
     ops: str
 
 
@@ -53,7 +54,11 @@ def environment() -> Any:
         autoescape=True, undefined=jinja2.StrictUndefined,
         loader=jinja2.FileSystemLoader(FOLDER), keep_trailing_newline=True,
     )  # fmt: skip
-    made.filters.update(number=number, oneline=one_line, text=lambda text: shortened(text, TEXT))
+    made.filters.update(
+        error=lambda item: error_text(item, allowed=True),
+        oneline=one_line,
+        text=lambda text: shortened(text, TEXT),
+    )
     return made
 
 
@@ -186,8 +191,7 @@ def _folded(report: Report) -> str:
 
 
 _COLUMNS = (
-    "id", "op", "dtype", "check", "status", "measured", "bound", "unit", "grade", "worst",
-    "message", "count",
+    "id", "op", "dtype", "check", "status", "error", "grade", "worst", "message", "count",
 )  # fmt: skip
 
 
@@ -206,7 +210,5 @@ def _said(result: Result) -> str:
 
 
 def _row(item: Result | Group, name: str) -> tuple[str, ...]:
-    return (
-        name, item.op, item.dtype, item.check, item.status, number(item.measured),
-        number(item.bound), item.unit, item.grade,
-    )  # fmt: skip
+    error = error_text(item, allowed=True)
+    return name, item.op, item.dtype, item.check, item.status, error, item.grade

@@ -45,7 +45,7 @@ def to_document(report: Report | Run, *, compact: bool = False) -> dict[str, Any
     """The report as plain data that follows the schema."""
     report = Report.of(report) if isinstance(report, Run) else report
     results = sorted(report.run.results, key=lambda r: r.id)
-    document = {
+    document: dict[str, Any] = {
         "report": NAME, "schema": SCHEMA, "form": "compact" if report.compact else "full",
         "run": _metadata(report.run), "verdict": report.verdict,
         "counts": report.counts, "reached": report.reached, "sha256": report.sha256,
@@ -172,7 +172,8 @@ def loads(data: bytes, path: str = "report.json") -> Report:
 
 
 def _result(data: dict[str, Any], ms: float) -> Result:
-    return Result(ms=ms, **{k: to_number(v) if k in _FIGURES else v for k, v in data.items()})
+    facts: dict[str, Any] = {k: to_number(v) if k in _FIGURES else v for k, v in data.items()}
+    return Result(ms=ms, **facts)
 
 
 def _parsed(data: bytes, path: str) -> Any:

@@ -35,7 +35,7 @@ def to_xml(report: Report | Run, *, strict: bool = False) -> bytes:
     for result in sorted(run.results, key=lambda r: r.id):
         chapters.setdefault(place_of(result), []).append(result)
     for place, results in sorted(chapters.items()):
-        suite = ET.SubElement(root, "testsuite", name=place, **_sums(results))
+        suite = ET.SubElement(root, "testsuite", {"name": place, **_sums(results)})
         _properties(suite, _facts(run))
         for result in results:
             suite.append(_case(place, result, strict=strict))
@@ -43,7 +43,8 @@ def to_xml(report: Report | Run, *, strict: bool = False) -> bytes:
         if name != "skipped":  # that of `testsuites` is not in Jenkins' schema
             root.set(name, value)
     ET.indent(root, " ")
-    return ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
 
 
 def _sums(results: list[Result]) -> dict[str, str]:

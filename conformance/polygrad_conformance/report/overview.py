@@ -15,8 +15,8 @@ from polygrad_conformance.report.groups import LAST_STEP, Group, Report, gathere
 from polygrad_conformance.report.plain import one_line, short_hex
 
 __all__ = [
-    "Cell", "accuracy_text", "backend_text", "columns_of", "command", "headline", "matrix_of",
-    "next_step", "rows_of", "tails_of", "totals", "worst_of",
+    "Cell", "accuracy_text", "backend_text", "columns_of", "command", "error_text", "headline",
+    "matrix_of", "next_step", "rows_of", "tails_of", "totals", "worst_of",
 ]  # fmt: skip
 
 FLOATING = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
@@ -119,9 +119,18 @@ def _accuracy(group: Group) -> tuple[int, float, tuple[Any, ...]]:
 
 def accuracy_text(group: Group) -> str:
     """`cosh float32 24.4 ULP at x=0x1.8p+5`."""
-    unit = {"ulp": " ULP", "ratio": " of the bound"}.get(group.unit, "")
     at = f" at {one_line(short_hex(group.worst), 40)}" if group.worst else ""
-    return f"{group.op} {group.dtype} {number(group.measured)}{unit}{at}"
+    return f"{group.op} {group.dtype} {error_text(group)}{at}"
+
+
+def error_text(item: Group | Result, *, allowed: bool = False) -> str:
+    """The measured error: `2.2 ULP`, `2.2 ULP (4 allowed)`, `0.3 times the bound`."""
+    if item.measured is None:
+        return ""
+    if item.unit == "ratio" and item.bound == 1:
+        return f"{number(item.measured)} times the bound"
+    text = f"{number(item.measured)} {item.unit.replace('ulp', 'ULP')}".rstrip()
+    return f"{text} ({number(item.bound)} allowed)" if allowed and item.bound is not None else text
 
 
 def backend_text(run: Run) -> str:

@@ -31,7 +31,7 @@ WIDTH = 120
 
 def console_for(stream: IO[str] | None = None) -> Console:
     """A console of rich; plain and of a fixed width where the stream is no terminal."""
-    console = needed("rich.console", "The report in the terminal").Console
+    console: type[Console] = needed("rich.console", "The report in the terminal").Console
     stream = sys.stdout if stream is None else stream
     terminal = bool(getattr(stream, "isatty", lambda: False)())
     return console(file=stream, width=None if terminal else WIDTH, highlight=False, markup=False)

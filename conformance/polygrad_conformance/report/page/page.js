@@ -55,11 +55,10 @@
       made.append(td);
     };
     const status = text("status", i), grade = text("grade", i);
-    const [measured, bound, unit] = ["measured", "bound", "unit"].map((n) => text(n, i));
     cell("", make("code", text("id", i)), columns.count[i] > 1 ? ` × ${columns.count[i]}` : "");
     cell("", make("span", status, "mark " + status));
     cell("grade", grade ? make("span", grade, "mark " + grade) : "");
-    cell("error", measured ? `${measured} ${unit}${bound ? ` (bound ${bound})` : ""}` : "");
+    cell("error", text("error", i));
     cell("worst input", text("worst", i) ? make("code", text("worst", i)) : "");
     cell("", text("message", i) ? make("pre", text("message", i)) : "");
     return made;
