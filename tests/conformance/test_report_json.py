@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
 from polygrad.errors import FileFormatError
-from polygrad_conformance.record import STATUSES
+from polygrad_conformance.declarations import LEVELS
+from polygrad_conformance.record import GRADES, SCHEMA, STATUSES, UNITS, Result, Run
 from polygrad_conformance.report import Report, read_json, same_results, write_json
 from polygrad_conformance.report.json_report import MESSAGE, dumps, loads, read_full, to_document
 from polygrad_conformance.report.structure import KEYWORDS, fault, schema
@@ -97,6 +98,19 @@ def test_the_schema_uses_only_what_our_reader_understands():
         return found.union(*(keywords(r) for r in inner if isinstance(r, dict)))
 
     assert keywords(schema()) <= KEYWORDS
+
+
+def test_the_schema_knows_every_field_of_the_records():
+    rules = schema()["$defs"]
+    volatile = {"results", "start", "seconds", "ms"}
+    for kind, name in ((Run, "run"), (Result, "result")):
+        known = {f.name for f in fields(kind)} - volatile
+        assert set(rules[name]["properties"]) == known, name
+    assert set(rules["status"]["enum"]) == set(STATUSES)
+    assert rules["grade"]["enum"] == ["", *GRADES]
+    assert rules["unit"]["enum"] == list(UNITS)
+    assert rules["run"]["properties"]["level"]["enum"] == list(LEVELS)
+    assert schema()["properties"]["schema"]["const"] == SCHEMA
 
 
 def spoiled(document):

@@ -160,6 +160,13 @@ def test_the_worst_is_by_grade_then_by_share_of_the_bound():
     assert [g.op for g in worst_of(groups, count=9)] == ["c", "d", "b", "a"]
 
 
+def test_known_failures_that_nobody_explained_are_counted():
+    run = run_of(result(), *(result(f"a/int8/value/{i}", "known", known="untriaged") for i in "01"))
+    assert "known failures without a reason: 2" in shown(run).splitlines()
+    known = run_of(result(), result("a/int8/value/0", "known"))
+    assert "without a reason" not in shown(known)
+
+
 def test_the_error_is_said_in_its_unit():
     ratio = measured(error=0.25, bound=1.0, unit="ratio")
     assert error_text(ratio, allowed=True) == error_text(ratio) == "0.25 times the bound"

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["console_for", "render"]
 
 COLORS = {"A": "green", "B": "yellow", "C": "dark_orange", "F": "bold red", "": ""}
+# What `known.KnownFailures` gives as the reason where an entry has none.
+UNTRIAGED = "untriaged"
 # A pipe has no width of its own.
 WIDTH = 120
 
@@ -50,6 +52,9 @@ def render(report: Report | Run, console: Console | None = None, *, fold: bool =
     console.print(totals(report), soft_wrap=True)
     for words in report.run.stale:
         console.print(Text(f"stale known failure: {one_line(words)}", "red"), soft_wrap=True)
+    untriaged = sum(g.count for g in report.groups if g.status == "known" and g.cause == UNTRIAGED)
+    if untriaged:
+        console.print(Text(f"known failures without a reason: {untriaged}", "red"))
     for words in next_step(report):
         console.print(words, soft_wrap=True)
     good = report.conformant or not report.reasons
