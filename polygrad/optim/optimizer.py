@@ -169,7 +169,8 @@ class Optimizer(ABC):
 
     def _step_group(self, i: int, group: Group) -> None:
         params = group["params"]
-        if isinstance(group.get("lr"), Tensor):
+        lr = group.get("lr")
+        if type(lr) is not float and isinstance(lr, Tensor):
             group = {**group, "lr": rate_of(group)}
         slots = self.slots(group)
         missing = [p.gradient is None for p in params]
