@@ -22,6 +22,7 @@ from polygrad import dtypes, indexing
 from polygrad.device import Device
 from polygrad.errors import (
     DeviceLostError,
+    DtypeError,
     OutOfMemoryError,
     PolygradError,
     PrimitiveError,
@@ -143,6 +144,7 @@ class KernelTable:
 # A primitive's own forward, by name, filled by polygrad.primitive as the op tables are read; None:
 # the library's function of that name.
 FORWARDS: dict[str, Kernel | None] = {}
+OF_REALS: set[str] = set()
 
 
 class Backend(ABC):
@@ -464,7 +466,14 @@ class Kernels:
         ------
         UnsupportedOperationError
             Neither a kernel, nor a forward, nor the library serves `name` here.
+        DtypeError
+            `name` is of real numbers only, and this is of complex ones.
         """
+        if self.is_complex and name in OF_REALS:
+            raise DtypeError(
+                f"{name} is for real numbers, not for {self.dtype}", f"device {self.device}",
+                "take pg.real, pg.imag or pg.abs first",
+            )  # fmt: skip
         found = self.backend.table.find(name, self.device, self.dtype)
         found = found or FORWARDS.get(name) or getattr(self.xp, name, None)
         if found is None:
@@ -627,13 +636,15 @@ def _guarded(function: Kernel, guard: Guard) -> Kernel:
 _instances: weakref.WeakSet[Kernels] = weakref.WeakSet()
 
 
-def declare_forward(name: str, function: Kernel | None) -> None:
-    """Make `name` an operation of all Kernels.
+def declare_forward(name: str, function: Kernel | None, *, real: bool = False) -> None:
+    """Make `name` an operation of all Kernels, or with `real` of those that are not complex.
 
     `function` serves it wherever no kernel is registered; None: the library's function of the name.
     """
     if name in FORWARDS:
         raise PrimitiveError(f"the operation {name!r} is declared already", name, "rename one")
     FORWARDS[name] = function
+    if real:
+        OF_REALS.add(name)
     for kernels in _instances:
         kernels.forget(name)

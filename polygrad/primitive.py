@@ -96,6 +96,8 @@ class Primitive:
         Inputs that are brought to one dtype first; all, if not given.
     floating
         Compute integers in the default floating dtype.
+    real
+        Refuse complex numbers: the function goes by their order.
     weak
         Python numbers may reach the forward as they are; otherwise they become 0-d arrays.
     elementwise
@@ -120,6 +122,7 @@ class Primitive:
         outputs: int = 1,
         promotes: Sequence[str] | None = None,
         floating: bool = False,
+        real: bool = False,
         weak: bool = False,
         elementwise: bool = False,
         variadic: bool = False,
@@ -145,7 +148,7 @@ class Primitive:
             for k, n in enumerate(self.needs)
             if n == "out" or n in self.inputs
         )
-        declare_forward(name, forward)
+        declare_forward(name, forward, real=real)
         PRIMITIVES[name] = self
         self.call: Callable[..., Any] = make_call(self)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ import torch
 
 import polygrad as pg
 from polygrad import nn
+from pytorch_parity._differences import ORDERS, difference
 from pytorch_parity.report import Report
 
 __all__ = [
@@ -37,47 +37,6 @@ DIRECT = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError, 
 
 class Unlike(Exception):  # noqa: N818  it is no error, but a reason
     """A combination that polygrad leaves out on purpose; its text says why."""
-
-
-# ---- what differs on purpose ------------------------------------------------------------------
-_PROMOTED = "dtypes that differ are promoted"
-# (subject, arguments), both regular expressions that must match: why the two differ.
-DIFFERENCES = [
-    (r"RNN|GRU|LSTM", r"dtype=torch\.float64.*float32\[", _PROMOTED),
-    (r"conv\dd", r"int64.*float64\[\d\]|complex128\[\d\]\)$", _PROMOTED),
-    (r"NLLLoss", r"weight=float16", _PROMOTED),
-    (r"BatchNorm\dd", r"eps=0\.0", "an eps of 0 is allowed in training: the values are right"),
-    (r"max_pool\dd", r"float32\[0, ", "no channels: the result is empty too"),
-    (r"batch_norm", r"^\(float\d\d\[0\]", "one axis cannot be both batch and channels"),
-    (r"avg_pool\dd", r", \(\), ", "a stride of no entries; leave it out, or pass None"),
-    (r".*", r"sparse=True", "there are no sparse gradients"),
-    (r".*", r"reduce=False|size_average=False", "deprecated arguments"),
-    (r"Hardsigmoid|hardsigmoid", r"float64\[",
-     "PyTorch's slope is 1/6 in single precision: off by 5e-9"),
-    (r"layer_norm", r"^\(float32\[1\], \(1\)",
-     "one element is standardised to a constant: its gradient is 0, PyTorch's is 6e-5"),
-    (r"CTCLoss|ctc_loss", r"float32$",
-     "single precision: both are 3e-5 off the gradient in double precision"),
-    (r"EmbeddingBag", r"scale_grad_by_freq=True",
-     "PyTorch's CPU kernel divides by the frequency of another index"),
-    (r"CosineSimilarity", r"eps=1\.0", "PyTorch's gradient ignores the bound eps of the norms"),
-    (r"BCELoss|binary_cross_entropy", r"float64",
-     "PyTorch adds 1e-12 to x (1 - x) in the second derivative"),
-    (r"LPPool\dd|lp_pool\dd", r"\(1\.5",
-     "the root of a negative sum is NaN; its gradient outside of all windows is 0, not NaN"),
-]  # fmt: skip
-
-
-# Only the first derivatives are compared: PyTorch's second ones are zeros, without a word.
-ORDERS = {"LinearCrossEntropyLoss": 1, "linear_cross_entropy": 1}
-
-
-def difference(subject: str, arguments: str) -> str | None:
-    """Why a combination differs on purpose; None if it must agree."""
-    for name, given, reason in DIFFERENCES:
-        if re.fullmatch(name, subject) and re.search(given, arguments):
-            return reason
-    return None
 
 
 # ---- translation --------------------------------------------------------------------------------

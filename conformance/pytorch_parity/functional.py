@@ -19,10 +19,11 @@ from pytorch_parity._bridge import (
     translate,
     translate_keywords,
 )
-from pytorch_parity.layers import DTYPES
+from pytorch_parity.layers import DTYPES as REAL
 
 __all__ = ["run"]
 
+DTYPES = {**REAL, torch.complex128: (1, ", complex")}
 _SPACE = "nn.functional."
 
 

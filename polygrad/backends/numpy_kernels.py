@@ -209,7 +209,9 @@ def _strong_divide(F: Any, x: Array, y: Any) -> Array:
 
 
 def _sigmoid(x: Array) -> Array:
-    """e^min(x, 0) / (1 + e^-|x|), in two arrays: neither power overflows."""
+    """e^min(x, 0) / (1 + e^-|x|), in two arrays: neither power overflows. Or of complex numbers."""
+    if x.dtype.kind == "c":
+        return 1 / (np.exp(-x) + 1)
     if not x.ndim:
         return _sigmoid(x[None])[0]
     below = np.abs(x)

@@ -51,7 +51,9 @@ Examples
 
 # ---- what forwards and rules are made of --------------------------------------------------------
 def _finite(F: Any) -> Callable[[Any], Any]:
-    """Infinities become the largest finite numbers."""
+    """Infinities become the largest finite numbers; complex ones stay, which have no order."""
+    if F.is_complex:
+        return F.backend.copy  # type: ignore[no-any-return]
     largest = dtypes.largest(F.dtype) if F.inexact else 0.0
     low, high = F.full((), -largest), F.full((), largest)
     return lambda x: F.xp.minimum(F.xp.maximum(x, low), high)
@@ -80,7 +82,9 @@ def _pick(F: Any, mask: Any, g: Any, other: Any) -> Any:
 
 
 def _bounded_below(F: Any) -> Callable[[Any], Any]:
-    """-inf becomes the least finite number."""
+    """-inf becomes the least finite number; of complex numbers, none does."""
+    if F.is_complex:
+        return F.backend.copy  # type: ignore[no-any-return]
     low = F.full((), -dtypes.largest(F.dtype) if F.inexact else 0.0)
     return lambda x: F.xp.maximum(x, low)
 
@@ -91,9 +95,11 @@ bounded_below = Primitive(
 )
 
 
-def _row(name: str, rule: Rule, summary: str, forward: Callable[..., Any]) -> Callable[..., Tensor]:
+def _row(
+    name: str, rule: Rule, summary: str, forward: Callable[..., Any], real: bool = True
+) -> Callable[..., Tensor]:
     """An activation without parameters: its primitive, and the function users call."""
-    call = Primitive(name, ("x",), {"x": rule}, forward=forward, floating=True).call
+    call = Primitive(name, ("x",), {"x": rule}, forward=forward, floating=True, real=real).call
 
     def function(input: Any, inplace: bool = False) -> Tensor:
         out: Tensor = call(input)
@@ -108,7 +114,9 @@ def _row(name: str, rule: Rule, summary: str, forward: Callable[..., Any]) -> Ca
 
 # ---- rows ---------------------------------------------------------------------------------------
 def _sigmoid(F: Any, x: Any) -> Any:
-    """e^min(x, 0) / (1 + e^-|x|)."""
+    """e^min(x, 0) / (1 + e^-|x|); of complex numbers 1 / (1 + e^-x)."""
+    if F.is_complex:
+        return 1 / (F.xp.exp(-x) + 1)
     return F.xp.exp(negative_part(F, x)) / (F.xp.exp(-F.xp.abs(x)) + 1)
 
 
@@ -119,7 +127,7 @@ def _softplus(F: Any, x: Any) -> Any:
 
 def _silu_rule(g: Any, F: Any, x: Any) -> Any:
     s = F.sigmoid(x)
-    return g * s * (1 + F.finite(x) * (1 - s))
+    return g * F.conj(s * (1 + F.finite(x) * (1 - s)))
 
 
 def _mish_rule(g: Any, F: Any, x: Any) -> Any:
@@ -145,19 +153,20 @@ def _hardswish(F: Any, x: Any) -> Any:
 
 # fmt: off
 relu = _row("relu", lambda g, F, out: F.keep(g, out != 0), "max(x, 0).", _relu)
-sigmoid = _row("sigmoid", lambda g, out: g * (out * (1 - out)), "1 / (1 + e^-x).", _sigmoid)
+sigmoid = _row("sigmoid", lambda g, F, out: g * F.conj(out * (1 - out)), "1 / (1 + e^-x).",
+               _sigmoid, real=False)
 _softplus_primitive = Primitive("softplus", ("x",), {"x": lambda g, F, x: g * F.sigmoid(x)},
-                                forward=_softplus, floating=True)
+                                forward=_softplus, floating=True, real=True)
 logsigmoid = _row("logsigmoid", lambda g, F, x: g * F.sigmoid(-x), "log(sigmoid(x)), without loss.",
                   lambda F, x: -F.softplus(-x))
 silu = _row("silu", _silu_rule, "x sigmoid(x), also called swish.",
-            lambda F, x: F.bounded_below(x) * F.sigmoid(x))
+            lambda F, x: F.bounded_below(x) * F.sigmoid(x), real=False)
 mish = _row("mish", _mish_rule, "x tanh(log(1 + e^x)).",
             lambda F, x: F.bounded_below(x) * F.xp.tanh(F.softplus(x)))
 softsign = _row("softsign", lambda g, F, x: g / F.square(1 + F.abs(x)), "x / (1 + |x|).", _softsign)
 hardswish = _row("hardswish", _hardswish_rule, "x min(max(x + 3, 0), 6) / 6.", _hardswish)
-tanhshrink = _row("tanhshrink", lambda g, F, x: g * F.square(F.tanh(x)), "x - tanh(x).",
-                  lambda F, x: x - F.xp.tanh(x))
+tanhshrink = _row("tanhshrink", lambda g, F, x: g * F.conj(F.square(F.tanh(x))), "x - tanh(x).",
+                  lambda F, x: x - F.xp.tanh(x), real=False)
 # fmt: on
 
 
@@ -190,10 +199,11 @@ def _gelu_tanh_rule(g: Any, F: Any, x: Any) -> Any:
 
 
 _gelu_primitive = Primitive(
-    "gelu", ("x",), {"x": _gelu_rule}, forward=widened(_gelu), floating=True
+    "gelu", ("x",), {"x": _gelu_rule}, forward=widened(_gelu), floating=True, real=True
 )
 _gelu_tanh_primitive = Primitive(
-    "gelu_tanh", ("x",), {"x": _gelu_tanh_rule}, forward=widened(_gelu_tanh), floating=True
+    "gelu_tanh", ("x",), {"x": _gelu_tanh_rule}, forward=widened(_gelu_tanh), floating=True,
+    real=True,
 )
 
 
@@ -241,13 +251,13 @@ def _elu_rule(g: Any, F: Any, x: Any, alpha: float, scale: float, rate: float) -
 
 # fmt: off
 _elu_primitive = Primitive(
-    "elu", ("x",), {"x": _elu_rule}, forward=_elu, floating=True,
+    "elu", ("x",), {"x": _elu_rule}, forward=_elu, floating=True, real=True,
     keywords={"alpha": 1.0, "scale": 1.0, "rate": 1.0},
 )
 _leaky_relu = Primitive(
     "leaky_relu", ("x",), {"x": lambda g, F, x, slope: _pick(F, x > 0, g, slope)},
     forward=lambda F, x, slope: positive_part(F, x) + negative_part(F, x) * slope,
-    floating=True, keywords={"slope": 0.01},
+    floating=True, real=True, keywords={"slope": 0.01},
 )
 prelu_primitive = Primitive(
     "prelu", ("x", "weight"),
@@ -256,19 +266,20 @@ prelu_primitive = Primitive(
         "weight": lambda g, F, x: g * F.minimum(x, 0),
     },
     forward=lambda F, x, weight: positive_part(F, x) + weight * negative_part(F, x), floating=True,
+    real=True,
 )
 _hardtanh = Primitive(
     "hardtanh", ("x",),
     {"x": lambda g, F, x, low, high: F.keep(g, (x > low) & (x < high))},
     forward=lambda F, x, low, high: F.xp.minimum(
         F.xp.maximum(x, F.full((), low)), F.full((), high)),
-    floating=True, keywords={"low": -1.0, "high": 1.0},
+    floating=True, real=True, keywords={"low": -1.0, "high": 1.0},
 )
 _threshold = Primitive(
     "threshold", ("x",),
     {"x": lambda g, F, x, threshold: F.keep(g, x > threshold)},
     forward=lambda F, x, threshold, value: F.xp.where(x > threshold, x, F.full((), value)),
-    floating=True, keywords={"threshold": 0.0, "value": 0.0},
+    floating=True, real=True, keywords={"threshold": 0.0, "value": 0.0},
 )
 # fmt: on
 

@@ -153,7 +153,7 @@ def _pick_rule(g: Any, F: Any, x_shape: Shape, places: Any, geometry: Any) -> An
 # fmt: off
 max_pool = Primitive(
     "max_pool", ("x",), {"x": _max_pool_rule}, forward=_max_pool, outputs=2,
-    keywords={"geometry": ()},
+    keywords={"geometry": ()}, real=True,
 )
 place_in_windows = Primitive(
     "place_in_windows", ("x", "places"),

@@ -17,13 +17,13 @@ _softshrink = Primitive(
     "softshrink", ("x",),
     {"x": lambda g, F, x, lambd: F.keep(g, F.abs(x) > lambd)},
     forward=lambda F, x, lambd: positive_part(F, x - lambd) + negative_part(F, x + lambd),
-    floating=True, keywords={"lambd": 0.5},
+    floating=True, real=True, keywords={"lambd": 0.5},
 )
 _hardshrink = Primitive(
     "hardshrink", ("x",),
     {"x": lambda g, F, x, lambd: F.keep(g, F.abs(x) > lambd)},
     forward=lambda F, x, lambd: F.xp.where(F.xp.abs(x) <= lambd, F.zeros(()), x),
-    floating=True, keywords={"lambd": 0.5},
+    floating=True, real=True, keywords={"lambd": 0.5},
 )
 # fmt: on
 

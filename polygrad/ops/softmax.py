@@ -39,12 +39,12 @@ def _log_softmax(F: Any, x: Any, axis: int) -> Any:
 softmax_primitive = Primitive(
     "softmax", ("x",),
     {"x": lambda g, F, out, axis: out * (g - F.sum(g * out, axis=axis, keepdims=True))},
-    forward=widened(_softmax), keywords={"axis": -1}, floating=True,
+    forward=widened(_softmax), keywords={"axis": -1}, floating=True, real=True,
 )
 log_softmax_primitive = Primitive(
     "log_softmax", ("x",),
     {"x": lambda g, F, out, axis: g - F.exp(out) * F.sum(g, axis=axis, keepdims=True)},
-    forward=widened(_log_softmax), keywords={"axis": -1}, floating=True,
+    forward=widened(_log_softmax), keywords={"axis": -1}, floating=True, real=True,
 )
 # fmt: on
 

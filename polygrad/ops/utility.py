@@ -114,7 +114,7 @@ def diff(
     axis
         Along which.
     prepend, append
-        Tensors that x is joined with first, along the axis.
+        Tensors that x is joined with first, along the axis, unless n is 0.
 
     Raises
     ------
@@ -133,6 +133,8 @@ def diff(
         raise InvalidArgumentError(
             f"a difference cannot be taken {n} times", f"diff{describe([x])}, argument n", "n >= 0"
         )
+    if not n:
+        return x  # type: ignore[no-any-return]
     parts = [x]
     if prepend is not None:
         parts.insert(0, as_tensor(prepend, "diff, argument prepend"))

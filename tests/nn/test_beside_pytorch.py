@@ -9,7 +9,7 @@ import pytest
 
 import polygrad as pg
 from polygrad import nn
-from polygrad.errors import InvalidArgumentError, InvalidTypeError, ShapeError
+from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.testing import assert_close
 from polygrad.testing.compare import host
 
@@ -142,3 +142,32 @@ def test_refused_when_made(make, error, word):
     with pytest.raises(error, match=word) as found:
         make()
     assert found.value.where
+
+
+ORDERED = [
+    "relu", "relu6", "leaky_relu", "elu", "celu", "selu", "gelu", "softplus", "logsigmoid", "mish",
+    "hardswish", "hardsigmoid", "hardtanh", "softsign", "softshrink", "hardshrink", "softmax",
+    "log_softmax",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_what_goes_by_order_refuses_complex_numbers(name, device):
+    with pytest.raises(DtypeError, match="real numbers"):
+        getattr(F, name)(pg.tensor([1 + 2j, 3j], device=device))
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "silu", "tanhshrink"])
+def test_the_analytic_ones_take_complex_numbers(name, device):
+    z = np.array([0.3 + 0.4j, -1.2 + 0.7j, 2 - 1j])
+    s = 1 / (1 + np.exp(-z))
+    want = {"sigmoid": s, "silu": z * s, "tanhshrink": z - np.tanh(z)}[name]
+    assert_close(getattr(F, name)(pg.tensor(z, device=device)), want)
+    x = pg.tensor(z, requires_grad=True)
+    assert pg.autograd.gradcheck(getattr(F, name), [x])
+    assert pg.autograd.gradgradcheck(getattr(F, name), [x])
+
+
+def test_no_difference_is_taken_of_what_is_joined_no_times():
+    x = pg.tensor([1.0, 4.0])
+    assert pg.diff(x, n=0, prepend=x).shape == (2,)
