@@ -41,6 +41,7 @@ class JaxBackend(Backend):
         natives = [*jax.devices(), *jax.devices("cpu")]
         self._native = {Device(f"jax:{d.platform}:{d.id}"): d for d in natives}
         self._device_of = {native: device for device, native in self._native.items()}
+        self.kernel("remainder")(_remainder)
 
     @classmethod
     def problem(cls) -> str:
@@ -110,3 +111,11 @@ class JaxBackend(Backend):
         if "bytes_limit" not in stats:
             return None
         return stats["bytes_limit"] - stats["bytes_in_use"], stats["bytes_limit"]
+
+
+def _remainder(x: Any, y: Any) -> Array:
+    """The library gives a remainder of zero the sign of x, the standard that of y."""
+    found = jnp.remainder(x, y)
+    if not jnp.issubdtype(found.dtype, jnp.floating):
+        return found
+    return jnp.where(found == 0, jnp.copysign(jnp.zeros_like(found), y), found)

@@ -84,7 +84,7 @@ def test_nothing_is_left(method, how, items, workers, seen):
 def test_nothing_is_left_after_a_signal(method, how):
     """Ctrl-C goes to all processes of a terminal; kill -9 to the parent, which can do nothing."""
     before = segments()
-    process = start(method, "run")
+    process = start(method, "run", items=10_000, workers=4)
     assert {process.stdout.readline() for _ in range(2)} == {"under way\n", "busy\n"}
     if how == "Ctrl-C":
         os.killpg(process.pid, signal.SIGINT)
