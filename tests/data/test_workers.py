@@ -344,6 +344,25 @@ def test_batches_go_to_a_device(device, n):
         assert host(second["x"])[:, 0].tolist() == [2, 3]
 
 
+def test_the_next_batch_is_sent_ahead(device):
+    """Once it has come it is on the device before this one is handed out; on the CPU it waits."""
+    batches = iter(loader(datasets.Squares(40), 2, 1, device=device))
+    epoch, held = batches._batches, None
+    for _ in range(20):
+        batch = next(batches)
+        assert batch[0].device == device
+        held = epoch._held
+        if held is not None:
+            break
+        time.sleep(0.2)
+    if device == "cpu":
+        assert held is None
+    else:
+        _, _, after = held
+        assert after[0].device == device
+        assert next(batches)[0] is after[0]
+
+
 def test_a_dtype_that_the_device_lacks():
     optional("array_api_strict")
     items = [np.zeros(4000)] * 2
