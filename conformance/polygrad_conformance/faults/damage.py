@@ -185,6 +185,63 @@ def _special(a: Host) -> Host:
     return np.where(np.isfinite(a), a + a.dtype.type(0), a.dtype.type(1)).astype(a.dtype)
 
 
+def _special_truth(out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The opposite, where an argument is infinite, NaN or zero."""
+
+    def of(y: Any) -> Any:
+        if not isinstance(y, Tensor) or y.device != FAULTY or y.dtype != pg.bool:
+            return y
+        a = np.array(on_host(y))
+        odd = np.zeros(a.shape, bool)
+        for x in leaves((args, kwargs)):
+            if isinstance(x, Tensor) and x.kernels.inexact:
+                odd |= ~np.isfinite(on_host(x)) | (on_host(x) == 0)
+        return replaced(y, a ^ odd)
+
+    return tree_map(of, out)
+
+
+def _wrong_answer(function: Function) -> Function:
+    """An answer that is no Tensor, to a question about dtypes or shapes, is another one."""
+
+    @functools.wraps(function)
+    def faulty(*args: Any, **kwargs: Any) -> Any:
+        out = function(*args, **kwargs)
+        if any(isinstance(x, Tensor) for x in leaves((out, args, kwargs))):
+            return out
+        touch()
+        if isinstance(out, bool):
+            return not out
+        if isinstance(out, np.dtype):
+            return np.dtype("int16")
+        if isinstance(out, tuple) and not hasattr(out, "_fields"):
+            return (*out, 1)
+        return _Other(out)
+
+    return faulty
+
+
+def _refused(function: Function) -> Function:
+    """Every call raises."""
+
+    def change(out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        touch()
+        raise RuntimeError("not today")
+
+    return damaged(function, change)
+
+
+class _Other:
+    """As an object, but its numbers are twice as large."""
+
+    def __init__(self, right: Any) -> None:
+        self.right = right
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.right, name)
+        return value * 2 if isinstance(value, (int, float)) else value
+
+
 # ---- what is not the value --------------------------------------------------------------------
 def _each(change: Callable[[Tensor], Any]) -> Callable[[Function], Function]:
     def of(x: Any) -> Any:
@@ -358,10 +415,11 @@ def _leaking(order: int) -> Callable[[Function], Function]:
         leak = pg.sum((x - x.detach()) ** order)
 
         def of(y: Any) -> Any:
-            if not isinstance(y, Tensor) or y.dtype != x.dtype or y.device != FAULTY:
+            if not isinstance(y, Tensor) or y.device != FAULTY or not y.kernels.inexact:
                 return y
             touch()
-            return y + leak
+            same = pg.real(leak) if leak.kernels.is_complex > y.kernels.is_complex else leak
+            return y + pg.astype(same, y.dtype)
 
         return tree_map(of, out)
 
@@ -376,6 +434,9 @@ DAMAGES: dict[str, Class] = {
     "first element": Class("value", _values(_at(lambda flat: 0))),
     "last element": Class("value", _values(_at(lambda flat: -1))),
     "tail unwritten": Class("value", _values(_tail)),
+    "call refused": Class("value", _refused),
+    "another answer": Class("value", _wrong_answer),
+    "another truth of special values": Class("special", lambda f: damaged(f, _special_truth)),
     "special values lost": Class("special", _values(_special)),
     "wrong dtype": Class("dtype", _each(_other_dtype)),
     "an axis too many": Class("shape", _each(_one_axis_more)),
