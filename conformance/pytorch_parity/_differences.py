@@ -58,7 +58,7 @@ DIFFERENCES = [
 ]  # fmt: skip
 
 
-# Only the first derivatives are compared: PyTorch's second ones are zeros, without a word.
+# Only the first derivatives are compared: with options, PyTorch's second ones are zeros.
 ORDERS = {"LinearCrossEntropyLoss": 1, "linear_cross_entropy": 1}
 
 
