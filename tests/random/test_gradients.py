@@ -228,6 +228,18 @@ def test_what_has_no_derivative_says_so():
         assert not x.requires_grad
 
 
+def test_jacobians_in_one_backward_are_those_row_by_row():
+    for function in (
+        lambda a: r.gamma(a, generator=pg.Generator(1)),
+        lambda a: r.dirichlet(a, generator=pg.Generator(1)),
+        lambda a: r.beta(a, 2.0, generator=pg.Generator(1)),
+        lambda a: r.normal((2, 3), a, a, generator=pg.Generator(1)),
+    ):
+        a = pg.tensor([0.5, 2.0, 3.0], dtype=pg.float64)
+        batched = pg.autograd.jacobian(function, a)
+        assert_close(batched, pg.autograd.jacobian(function, a, vectorize=False))
+
+
 def test_nothing_is_recorded_without_need():
     mean = pg.tensor(0.0, requires_grad=True)
     with pg.no_grad():
