@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import polygrad as pg
+from polygrad.random import rejection
 from polygrad.random.distribution import TABLE
+from polygrad.testing import assert_close
 from tests.devices import optional
 from tests.random.rows import CASES, CONTINUOUS, DISCRETE, ROWS, draw
 
-stats = optional("scipy.stats")
+stats, mpmath = optional("scipy.stats"), optional("mpmath")
 N = 40_000
 LEAST = 1e-4  # of a p-value
 QUANTILES = np.concatenate(([1e-3, 1e-2], np.linspace(0.025, 0.975, 39), [0.99, 0.999]))
@@ -86,6 +88,29 @@ def test_means_and_variances(name, parameters):
     x = draw(name, parameters, N, generator=pg.Generator(8), **options).numpy().astype("f8")
     assert abs(x.mean() - mean) < 5 * np.sqrt(var / N)
     assert abs(x.var() / var - 1) < 5 * np.sqrt((kurtosis + 2) / N) + 25 / N
+
+
+@pytest.mark.parametrize("rate", [10.0, 33.3, 1e3, 1e6, 1e9])
+def test_logarithms_of_poisson_probabilities(rate):
+    k = np.floor(np.concatenate(([0.0, 1, 2, 9, 10], rate + np.linspace(-9, 30, 99) * rate**0.5)))
+    k = k[k >= 0]
+    with mpmath.workdps(50):
+        want = [float(mpmath.log(rate) * n - rate - mpmath.loggamma(n + 1)) for n in k.tolist()]
+    assert_close(rejection._poisson_log(k, np.asarray(rate)), np.array(want))
+
+
+@pytest.mark.parametrize(("n", "p"), [(20, 0.5), (100, 0.3), (10**6, 0.4), (10**12, 1e-3)])
+def test_logarithms_of_binomial_probabilities(n, p):
+    middle = n * p + np.linspace(-9, 20, 99) * (n * p) ** 0.5
+    k = np.unique(np.clip(np.floor(np.concatenate(([0.0, 1, n - 1, n], middle))), 0, n))
+
+    def log(m):
+        ways = mpmath.loggamma(n + 1) - mpmath.loggamma(m + 1) - mpmath.loggamma(n - m + 1)
+        return float(ways + m * mpmath.log(p) + (n - m) * mpmath.log(1 - mpmath.mpf(p)))
+
+    with mpmath.workdps(50):
+        want = np.array([log(m) for m in k.tolist()])
+    assert_close(rejection._binomial_log(k, np.asarray(float(n)), np.asarray(p)), want)
 
 
 @pytest.mark.parametrize("rate", [1e12, 1e15, 4e18])

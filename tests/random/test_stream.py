@@ -159,6 +159,27 @@ def test_poisson_numbers_are_those_of_the_book():
     assert x.tolist() == [poisson_by_the_book(5, i, 40.0) for i in range(300)]
 
 
+def gamma_by_the_book(seed, place, a):
+    """Marsaglia and Tsang, without a squeeze, in Python."""
+    d = (a + 1 if a < 1 else a) - 1 / 3
+    attempt = 0
+    while True:
+        words = philox([place + 1, 0, 0, 0], [seed, 0 if attempt == 0 else attempt + 1])
+        attempt += 1
+        u, w, boost = (((words[i] >> 11) + 1) * 2.0**-53 for i in (0, 2, 3))
+        angle = 2 * math.pi * (words[1] >> 11) * 2.0**-53
+        z = math.sqrt(-2 * math.log(u)) * math.cos(angle)
+        v = (1 + z / math.sqrt(9 * d)) ** 3
+        if v > 0 and math.log(w) < 0.5 * z * z + d - d * v + d * math.log(v):
+            return d * v * (boost ** (1 / a) if a < 1 else 1)
+
+
+@pytest.mark.parametrize("a", [0.1, 1.0, 2.5])
+def test_gamma_numbers_are_those_of_the_book(a):
+    x = pg.random.gamma(a, 1500, dtype=pg.float64, generator=pg.Generator(5))
+    assert_close(x, np.array([gamma_by_the_book(5, i, a) for i in range(1500)]))
+
+
 @pytest.mark.parametrize(("name", "parameters"), CASES, ids=str)
 def test_a_number_depends_on_its_place_alone(name, parameters):
     """Not on how many are drawn with it, nor on whether they share their parameters."""
