@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from polygrad import random
+from polygrad import streams
 from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
@@ -85,7 +85,8 @@ def _samples(given: Any, x: Tensor, axes: int, where: str) -> Host:
     batch = x.shape[: x.ndim - axes] if x.ndim == axes + 2 else (1, *x.shape[: x.ndim - axes])
     shape = (*batch, axes)
     if given is None:
-        return on_host(random.uniform(shape, dtype="float32", device="cpu"))  # whatever x is
+        halves = streams.default_generator.halves(size_of(shape))
+        return streams.half_units(halves).reshape(shape)  # float32, whatever x is
     found = np.asarray(given, x.dtype) if isinstance(given, (list, tuple)) else (
         on_host(as_tensor(given, f"{where}, argument _random_samples"))
     )  # fmt: skip
