@@ -196,15 +196,15 @@ def test_a_compact_report_is_small_enough_for_a_repository():
 
 def test_figures_of_a_compact_report_say_what_is_not_usual():
     run = run_of(
-        measured("a/float32/layout/0"), measured("b/float32/grad/0", 0.25, bound=1.0, unit="ratio"),
-        measured("c/float32/grad/0", 0.25, bound=2.0, unit="ratio"),
+        measured("a/float32/layout/0"), measured("b/float32/value/0", 0.25, bound=1.0, unit="ratio",
+        worst=""), measured("c/float32/value/0", 0.25, bound=2.0, unit="ratio", worst=""),
         measured("d/float32/grad/0", math.inf, bound=1.0, grade="C"),
         result("e/float32/value/0", grade="A"),
         measured("f/float32/layout/0", 9.0, grade="B", worst=""),
     )  # fmt: skip
     document = to_document(run, compact=True)
     ops = document["groups"][0]["ops"]
-    cells = {op: cell for op in ops for cell in ops[op]["float32"].values()}
+    cells = {op: cell for op in ops for cell in ops[op].values()}
     assert cells == {
         "a": [1, "A"], "b": [1, "A", 0.25, 1], "c": [1, "A", 0.25, 2, "", "ratio"],
         "d": [1, "C", "inf", 1, "x=inf", "ulp"], "e": [1, "A"], "f": [1, "B", 9, 4],
@@ -212,7 +212,7 @@ def test_figures_of_a_compact_report_say_what_is_not_usual():
     read = {g.op: (g.measured, g.bound, g.unit) for g in loads(dumps(document).encode()).groups}
     worst = "x=0x1.6a74f00000000p+2-0x1.0000000000000p+0j, -0x0.0p+0"
     group = to_document(run_of(measured(worst=worst)), compact=True)["groups"][0]
-    cell = group["ops"]["cosh"]["float32"]["value"]
+    cell = group["ops"]["cosh"]["value"]
     assert cell[4] == "x=0x1.6a74fp+2-0x1p+0j, -0x0p+0"
     assert read["a"] == read["e"] == (None, None, "")
     assert [read[op][2] for op in "bcdf"] == ["ratio", "ratio", "ulp", "ulp"]
@@ -232,15 +232,15 @@ def test_a_compact_report_keeps_failures_whole_and_the_worst_of_the_rest():
         result("a/int8/value/0", "fail", message="wrong"), measured("b/float32/value/0", 1.0),
         measured("b/float32/value/1", 2.345678, worst="x=0x1.8p+5"), result("b/float32/dtype/0"),
         result("b/float64/dtype/0"), measured("b/float32/grad/0", 9.0, grade="B", step=5),
+        result("b/float32/shape/0"), result("b/float64/shape/0"),
+        measured("b/float64/grad/0", step=5),
     )  # fmt: skip
     document = to_document(run, compact=True)
     assert [r["message"] for r in document["results"]] == ["wrong"]
     assert document["groups"][0]["ops"]["b"] == {
-        "float32 float64": {"dtype": 1},
-        "float32": {
-            "value": [2, "A", 2.35, 4, "x=0x1.8p+5"],
-            "grad": [1, "B", 9, 4, f"x={(9.9).hex()}"],
-        },
+        "dtype shape": 1,
+        "grad": {"float32": [1, "B", 9, 4, f"x={(9.9).hex()}"], "float64": [1, "A"]},
+        "value": {"float32": [2, "A", 2.35, 4, "x=0x1.8p+5"]},
     }
     groups = {(g.op, g.dtype, g.check): g for g in loads(dumps(document).encode()).groups}
     assert groups["b", "float32", "grad"].step == 5

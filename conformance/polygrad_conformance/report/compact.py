@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from polygrad_conformance.record import STATUSES, Result
-from polygrad_conformance.report.groups import Group, Report, combine, groups_of
+from polygrad_conformance.report.groups import Group, Report, combine, gathered, groups_of
 from polygrad_conformance.report.plain import canonical, short_hex, shortened, strict, to_number
 
 __all__ = ["KEPT", "TEXT", "pack", "shorten", "unpack"]
@@ -21,11 +21,10 @@ __all__ = ["KEPT", "TEXT", "pack", "shorten", "unpack"]
 # Failures that keep their own record, and characters of their messages.
 KEPT = 400
 TEXT = 300
-# The checks whose errors are kept where they have grade A.
-FIGURES = ("value", "grad", "gradgrad")
 
 Cell = int | list[Any]
-Ops = dict[str, dict[str, dict[str, Cell]]]
+# Of one op: check, dtype, cell.
+Cells = dict[str, dict[str, Cell]]
 
 
 def shorten(report: Report) -> Report:
@@ -50,16 +49,17 @@ def _shortened(result: Result) -> Result:
 
 def pack(groups: list[Group], kept: list[Result]) -> dict[str, Any]:
     """The groups as plain data, less the results that have records of their own."""
-    blocks: dict[tuple[int, str], Ops] = {}
     rest = _less(groups, kept)
+    places = _places(rest)
+    blocks: dict[tuple[int, str], dict[str, Cells]] = {}
     for group in rest:
         ops = blocks.setdefault((STATUSES.index(group.status), group.cause), {})
-        ops.setdefault(group.op, {}).setdefault(group.dtype, {})[group.check] = _cell(group)
+        ops.setdefault(group.op, {}).setdefault(group.check, {})[group.dtype] = _cell(group)
     return {
-        "ops": _places(rest),
+        "ops": places,
         "groups": [
             {"status": STATUSES[status], "cause": cause,
-             "ops": {op: _folded(dtypes) for op, dtypes in sorted(ops.items())}}
+             "ops": {op: _folded(cells, places[op][3]) for op, cells in sorted(ops.items())}}
             for (status, cause), ops in sorted(blocks.items())
         ],
     }  # fmt: skip
@@ -72,17 +72,14 @@ def _less(groups: list[Group], kept: list[Result]) -> list[Group]:
 
 
 def _places(groups: list[Group]) -> dict[str, list[Any]]:
-    """Of each op its space and chapter, and the steps of its checks: the usual one, and others."""
-    steps: dict[str, dict[str, int]] = {}
-    places: dict[str, tuple[str, str]] = {}
-    for group in groups:
-        places.setdefault(group.op, (group.space, group.chapter))
-        steps.setdefault(group.op, {}).setdefault(group.check, group.step)
+    """Of each op its space, chapter, usual step and dtypes, and the checks with other steps."""
     found: dict[str, list[Any]] = {}
-    for op in sorted(places):
-        usual = min(steps[op].values())
-        others = {check: step for check, step in sorted(steps[op].items()) if step != usual}
-        found[op] = [*places[op], usual, *([others] if others else [])]
+    for op, among in sorted(gathered(groups, lambda g: g.op).items()):
+        steps = {g.check: g.step for g in among}
+        usual = min(steps.values())
+        others = _joined({check: step for check, step in steps.items() if step != usual})
+        dtypes = " ".join(sorted({g.dtype for g in among}))
+        found[op] = [among[0].space, among[0].chapter, usual, dtypes, *([others] if others else [])]
     return found
 
 
@@ -92,10 +89,10 @@ def _cell(group: Group) -> Cell:
         return group.count
     figures = [strict(_rounded(x)) for x in (group.measured, group.bound)]
     if group.grade in ("", "A"):
-        # Where accuracy is as it should be, values and gradients tell it, and values the input.
-        figures = figures if group.check in FIGURES else [None, None]
-    worst = group.worst if group.check == "value" or group.grade not in ("", "A") else ""
-    unit = group.unit if figures[0] is not None else ""
+        # Where accuracy is as it should be, the figures of values tell it; others tell the same.
+        figures = figures if group.check == "value" else [None, None]
+    told = figures[0] is not None
+    worst, unit = (group.worst, group.unit) if told else ("", "")
     cell = [group.count, group.grade, *figures, shortened(short_hex(worst), TEXT), unit]
     for usual in (_unit_of(cell[2], cell[3]), "", None, None):
         if cell[-1] != usual:
@@ -117,42 +114,44 @@ def _rounded(value: float | None) -> float | None:
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e6 else rounded
 
 
-def _folded(dtypes: dict[str, dict[str, Cell]]) -> dict[str, dict[str, Cell]]:
-    """What is the same for several dtypes, once: under their names, set apart by spaces."""
-    shared: dict[str, list[str]] = {}
-    for dtype, cells in sorted(dtypes.items()):
-        common = {k: v for k, v in cells.items() if not _has_figures(v)}
-        if common:
-            shared.setdefault(canonical(common), []).append(dtype)
-    made: dict[str, dict[str, Cell]] = {
-        " ".join(names): json.loads(cells) for cells, names in shared.items()
-    }
-    for dtype, cells in sorted(dtypes.items()):
-        own = {k: v for k, v in sorted(cells.items()) if _has_figures(v)}
-        if own:
-            made[dtype] = {**made.get(dtype, {}), **own}
-    return made
+def _folded(cells: Cells, dtypes: str) -> dict[str, Any]:
+    """By checks a cell for all dtypes of the op, or cells by dtypes; what is the same, once."""
+    made: dict[str, Any] = {}
+    for check, by_dtype in cells.items():
+        joined = _joined(by_dtype)
+        made[check] = joined.get(dtypes, joined)
+    return _joined(made)
 
 
-def _has_figures(cell: Cell) -> bool:
-    return isinstance(cell, list) and len(cell) > 2
+def _joined(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What is the same for several names, once: under all of them, set apart by spaces."""
+    found: dict[str, list[str]] = {}
+    for name, value in sorted(values.items()):
+        found.setdefault(canonical(value), []).append(name)
+    return {" ".join(names): json.loads(value) for value, names in found.items()}
+
+
+def _parted(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The pairs that `_joined` joined."""
+    for names, value in values.items():
+        for name in names.split(" "):
+            yield name, value
 
 
 def unpack(data: dict[str, Any]) -> Iterator[Group]:
     """The groups of `pack`."""
-    places = data["ops"]
     for block in data["groups"]:
-        for op, dtypes in block["ops"].items():
-            space, chapter, usual, *others = places[op]
-            steps = others[0] if others else {}
-            for names, cells in dtypes.items():
-                for dtype in names.split(" "):
-                    for check, cell in cells.items():
-                        figures = [cell] if isinstance(cell, int) else cell
-                        yield Group(
-                            op, dtype, check, block["status"], block["cause"], space, chapter,
-                            steps.get(check, usual), **_figures(*figures),
-                        )  # fmt: skip
+        for op, checks in block["ops"].items():
+            space, chapter, usual, dtypes, *others = data["ops"][op]
+            steps = dict(_parted(others[0])) if others else {}
+            for check, found in _parted(checks):
+                cells = found if isinstance(found, dict) else {dtypes: found}
+                for dtype, cell in _parted(cells):
+                    figures = [cell] if isinstance(cell, int) else cell
+                    yield Group(
+                        op, dtype, check, block["status"], block["cause"], space, chapter,
+                        steps.get(check, usual), **_figures(*figures),
+                    )  # fmt: skip
 
 
 def _figures(
