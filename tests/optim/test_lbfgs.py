@@ -210,6 +210,10 @@ def test_complex_parameters_are_pairs_of_real_ones():
         narrow.step(closure_of(narrow, real_loss))
     assert_close(host(whole), host(pair)[:, 0] + 1j * host(pair)[:, 1])
     assert_close(wide.state[whole]["d"], narrow.state[pair]["d"])
+    again = pg.optim.LBFGS([whole])
+    again.load_state_dict(wide.state_dict())
+    assert again.state[whole]["d"].dtype == pg.float64  # the vector of all parameters is real
+    again.step(closure_of(again, complex_loss))
 
 
 def test_parameters_of_two_dtypes():
@@ -265,6 +269,11 @@ def test_resuming_equals_going_on(way):
     with pg.no_grad():
         c.state[others[0]]["old_dirs"][0][...] = 0.0
     assert host(state["state"][0]["old_dirs"][0]).any()
+    later = c.state_dict()["state"][0]["old_dirs"]
+    with pg.no_grad():
+        later[-1][...] = 0.0
+    later.clear()
+    assert host(c.state[others[0]]["old_dirs"][-1]).any()
 
 
 def test_state_of_another_dtype_is_cast():
