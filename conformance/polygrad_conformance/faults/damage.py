@@ -20,7 +20,7 @@ from polygrad.tensor import Tensor, new_tensor, on_host, raw
 from polygrad.tree import leaves, tree_map
 from polygrad_conformance.faults.device import FAULTY
 
-__all__ = ["DAMAGES", "Class", "damaged"]
+__all__ = ["DAMAGES", "Class", "damaged", "of_cotangents"]
 
 Function = Callable[..., Any]
 Host = np.ndarray[Any, Any]
@@ -424,6 +424,19 @@ def _leaking(order: int) -> Callable[[Function], Function]:
         return tree_map(of, out)
 
     return lambda function: damaged(function, change)
+
+
+def of_cotangents(function: Function) -> Function:
+    """What flows back has a factor, whichever way it goes on."""
+
+    def change(out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        def of(y: Any) -> Any:
+            tracked = isinstance(y, Tensor) and y.device == FAULTY and y.requires_grad
+            return _Scaled.apply(y, 1.01, 0.0) if tracked else y
+
+        return tree_map(of, out)
+
+    return damaged(function, change)
 
 
 DAMAGES: dict[str, Class] = {

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from polygrad_conformance.case import Case
+from polygrad_conformance.checks import KINDS
 from polygrad_conformance.collection import collect
 from polygrad_conformance.execution import execute
-from polygrad_conformance.faults.damage import DAMAGES, TOUCHED
+from polygrad_conformance.faults.damage import TOUCHED
 from polygrad_conformance.faults.device import FAULTY, install
 from polygrad_conformance.faults.table import Fault, cases_by_pair
 from polygrad_conformance.faults.variants import variant
@@ -57,10 +58,11 @@ class Proof:
         seconds = Counter[str]()
         for o in self.outcomes:
             seconds[o.fault.name] += o.seconds
-        lines = [f"{'class of fault':32}{'kind':10}{'found':>7}{'missed':>7}{'void':>6}{'s':>8}"]
-        for name, c in DAMAGES.items():
+        lines = [f"{'class of fault':40}{'kind':10}{'found':>7}{'missed':>7}{'void':>6}{'s':>8}"]
+        kinds = {o.fault.name: o.fault.kind for o in self.outcomes}
+        for name, kind in sorted(kinds.items(), key=lambda item: KINDS.index(item[1])):
             found, missed, void = (counts[name, s] for s in ("found", "missed", "void"))
-            lines.append(f"{name:32}{c.kind:10}{found:7}{missed:7}{void:6}{seconds[name]:8.1f}")
+            lines.append(f"{name:40}{kind:10}{found:7}{missed:7}{void:6}{seconds[name]:8.1f}")
         pairs = {(o.fault.op, o.fault.kind) for o in self.outcomes}
         lines.append(
             f"{len(self.of('found'))} found, {len(self.of('missed'))} missed, "

@@ -10,20 +10,21 @@ from polygrad.families import OPERATIONS
 from polygrad_conformance.case import Case
 from polygrad_conformance.collection import collect
 from polygrad_conformance.faults.damage import DAMAGES, Class
+from polygrad_conformance.faults.sites import OWN, planted_at, site
 
-__all__ = ["Fault", "cases_by_pair", "faults"]
+__all__ = ["Fault", "cases_by_pair", "classes_of", "faults"]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One class of damage to one operation.
+    """One class of damage to one operation, layer, optimizer, ...
 
     Attributes
     ----------
     op
-        Its key in the registry.
+        As of the cases: a key of the registry, `nn.Linear`, `transfer`.
     name
-        The class, a key of `DAMAGES`.
+        The class, a key of `classes_of(op)`.
     """
 
     op: str
@@ -36,30 +37,42 @@ class Fault:
     @property
     def kind(self) -> str:
         """The check kind that must find it."""
-        return DAMAGES[self.name].kind
+        return self.described.kind
 
     @property
     def described(self) -> Class:
         """Its class."""
-        return DAMAGES[self.name]
+        return classes_of(self.op)[self.name]
 
     @contextmanager
     def planted(self) -> Iterator[None]:
-        """While it is open, the operation is faulty on the faulty device."""
+        """While it is open, what `op` names is faulty on the faulty device."""
+        damage = self.described.damage
+        if self.op not in OPERATIONS:
+            with planted_at(*site(self.op, self.name), damage):
+                yield
+            return
         right = OPERATIONS[self.op]
-        OPERATIONS[self.op] = replace(right, function=self.described.damage(right.function))
+        OPERATIONS[self.op] = replace(right, function=damage(right.function))
         try:
             yield
         finally:
             OPERATIONS[self.op] = right
 
 
+def classes_of(op: str) -> dict[str, Class]:
+    """The classes of damage that can be done to what `op` names, by name."""
+    for start, own in OWN.items():
+        if op.startswith(start) and op not in OPERATIONS:
+            return own
+    return DAMAGES
+
+
 def cases_by_pair(level: str = "full") -> dict[tuple[str, str], list[Case]]:
     """The cases of each operation and check kind; those in float32 first, which tell most."""
     found: dict[tuple[str, str], list[Case]] = {}
     for case in collect(level):
-        if case.op in OPERATIONS:
-            found.setdefault((case.op, case.check), []).append(case)
+        found.setdefault((case.op, case.check), []).append(case)
     for cases in found.values():
         cases.sort(key=lambda case: case.dtype != "float32")
     return found
@@ -67,5 +80,7 @@ def cases_by_pair(level: str = "full") -> dict[tuple[str, str], list[Case]]:
 
 def faults(level: str = "full") -> list[Fault]:
     """Every fault of every declared pair, in the order of the cases."""
-    pairs = cases_by_pair(level)
-    return [Fault(op, name) for op, kind in pairs for name, c in DAMAGES.items() if c.kind == kind]
+    return [
+        Fault(op, name) for op, kind in cases_by_pair(level)
+        for name, c in classes_of(op).items() if c.kind == kind
+    ]  # fmt: skip
