@@ -216,7 +216,7 @@ def compare_training(report: Report, info: Any) -> None:
         seen.append({"lr": torch.tensor(1e-3, dtype=torch.float64), "weight_decay": 0.1}
                     if name != "Rprop" else {"lr": torch.tensor([1e-3])})  # fmt: skip
     if name == "LBFGS":
-        seen = [{"max_iter": 10, **kwargs} for kwargs in seen]
+        seen = [{"max_iter": 5, **kwargs} for kwargs in seen]
     for kwargs in seen:
         if IMPLEMENTATION & kwargs.keys():
             report.leave(name, "arguments that say how PyTorch computes")
@@ -253,7 +253,7 @@ def compare_led(report: Report, name: str, kwargs: dict[str, Any], kind: str, dt
                 names: tuple[str, ...]) -> None:  # fmt: skip
     """Each step from where PyTorch's optimiser is, with its state.
 
-    L-BFGS magnifies roundings, without a line search tenfold in ten iterations: after 50 steps of
+    L-BFGS magnifies roundings, about tenfold in ten iterations: after 50 steps of
     their own both are somewhere else.
     """
     what = f"{kwargs}, {kind}, {dtype}"
