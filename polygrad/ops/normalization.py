@@ -79,10 +79,10 @@ def _root_mean(F: Any, x: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
 
 
 def _root_mean_rule(g: Any, F: Any, out: Any, x_shape: Axes, axis: Axes, eps: float) -> Any:
-    """r (g - h mean(g h)) + 2 g_mean x / n, x being h / r."""
+    """r (g - h mean(g h)) + 2 g_mean x / n, x being h / r; of complex numbers their conjugates."""
     g_h, g_mean = g
     h, mean = out
-    r = 1 / F.sqrt(mean + eps)
+    h, r = F.conj(h), F.conj(1 / F.sqrt(mean + eps))
     along_h = r * F.sum(g_h * h, axis=axis, keepdims=True) - 2 * g_mean / r
     return r * g_h - h * (along_h / count(x_shape, axis))
 

@@ -171,3 +171,9 @@ def test_the_analytic_ones_take_complex_numbers(name, device):
 def test_no_difference_is_taken_of_what_is_joined_no_times():
     x = pg.tensor([1.0, 4.0])
     assert pg.diff(x, n=0, prepend=x).shape == (2,)
+
+
+def test_the_root_mean_square_of_complex_numbers_has_conjugate_gradients():
+    x = pg.tensor(np.array([[0.3 + 0.4j, -1.2 + 0.7j, 2 - 1j]]), requires_grad=True)
+    assert pg.autograd.gradcheck(lambda x: F.rms_norm(x, 3, eps=0.5), [x])
+    assert pg.autograd.gradgradcheck(lambda x: F.rms_norm(x, 3, eps=0.5), [x])
