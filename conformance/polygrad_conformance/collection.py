@@ -23,8 +23,8 @@ class Selection:
     Attributes
     ----------
     words
-        A case runs if its id matches one of them: a glob (`exp/float32/*`), or a text that the id
-        contains.
+        A case runs if its id matches one of them: a glob (`*/float16/*`), the beginning of an id
+        (`exp/float32`), or a text without a slash that the id contains (`softmax`).
     checks
         The kinds of check; empty: all.
     without
@@ -65,12 +65,12 @@ class Selection:
 def _matches(path: str, word: str) -> bool:
     if any(c in word for c in "*?["):
         return fnmatch.fnmatchcase(path, word)
-    return word in path
+    return path.startswith(word) if "/" in word else word in path
 
 
 @functools.cache
-def collect(level: str = "smoke") -> tuple[Case, ...]:
-    """Every case of a level, by step of the ladder, then by operation.
+def collect(level: str = "smoke", ops: frozenset[str] | None = None) -> tuple[Case, ...]:
+    """Every case of a level, or those of some operations, by step of the ladder.
 
     Raises
     ------
@@ -82,8 +82,11 @@ def collect(level: str = "smoke") -> tuple[Case, ...]:
     if level not in LEVELS:
         raise SuiteError(f"there is no level {level!r}: take one of {', '.join(LEVELS)}")
     made: list[Case] = [*own_cases(level)]
+    if ops is not None:
+        made = [case for case in made if case.op in ops]
     for subject in subjects().values():
-        made += cases_of(subject, level)
+        if ops is None or subject.key in ops:
+            made += cases_of(subject, level)
     _unique(made)
     return tuple(sorted(made, key=lambda case: case.step))  # stable: otherwise in order
 

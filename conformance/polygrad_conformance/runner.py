@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -11,9 +12,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import polygrad as pg
+import polygrad_conformance
 from polygrad.backend import KnownGap
 from polygrad_conformance import __version__, backends, collection
 from polygrad_conformance.case import Case, SuiteError
@@ -28,6 +31,7 @@ __all__ = ["Options", "run"]
 
 Progress = Callable[[int, int, Result], None]
 _STARTING = 600.0  # seconds for a worker to import a library and find its devices
+_ENDING = 20.0  # seconds for a worker that has said all to end
 _FIRST = 10.0  # the first call of an operation in a dtype may compile: so many times the limit
 
 
@@ -152,7 +156,10 @@ def _isolated(options: Options, cases: Sequence[Case], progress: Progress | None
             if progress:
                 progress(len(results), len(cases), result)
 
-        worker.follow(told, outcome)
+        try:
+            worker.follow(told, outcome)
+        finally:
+            worker.close()
         if len(results) == len(cases):
             break
         if worker.current < 0 and len(results) == done:
@@ -170,13 +177,15 @@ class _Worker:
         self.current, self.status, self.ending = -1, "crash", ""
         self.met: set[tuple[str, str]] = set()
         self.lines: queue.Queue[str | None] = queue.Queue()
+        command = [sys.executable, "-m", "polygrad_conformance.worker"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "polygrad_conformance.worker"], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+            command, text=True, encoding="utf-8", env={**os.environ, "PYTHONPATH": _homes()},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self.errors: list[str] = []
-        for target in (self._read, self._listen):
-            threading.Thread(target=target, daemon=True).start()
+        self.threads = [threading.Thread(target=t, daemon=True) for t in (self._read, self._listen)]
+        for thread in self.threads:
+            thread.start()
         order = {
             "backend": options.backend, "device": options.device, "level": options.level,
             "cases": [case.id for case in cases], "statuses": statuses, "path": options.path,
@@ -225,7 +234,19 @@ class _Worker:
                 raise SuiteError(message["suite"])
             elif "end" in message:
                 break
-        self.process.wait()
+
+    def close(self) -> None:
+        """Wait for its end; a process that does not end by itself is ended."""
+        try:
+            self.process.wait(timeout=_ENDING)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        for thread in self.threads:
+            thread.join()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
 
     def _limit(self) -> float:
         """Seconds that the case at hand may take; the first of an operation may compile."""
@@ -239,6 +260,12 @@ class _Worker:
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         last = "".join(self.errors[-5:]).strip()
         self.ending = f"the process died ({how})" + (f": {last}" if last else "")
+
+
+def _homes() -> str:
+    """PYTHONPATH for a worker: where polygrad and the suite are, as this process sees them."""
+    homes = [str(Path(m.__file__ or "").resolve().parents[1]) for m in (pg, polygrad_conformance)]
+    return os.pathsep.join([*homes, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def _gap(data: dict[str, Any]) -> KnownGap:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import polygrad as pg
+from polygrad.testing import Sampler
 
 __all__ = ["EXTRA", "WITHOUT_ARRAYS", "Sample"]
 
@@ -45,6 +46,82 @@ def _nested(operation: Any, dtype: str) -> list[Sample]:
     ]
 
 
+def _more(**makers: Callable[[Sampler], tuple[tuple[Any, ...], dict[str, Any]]]) -> Any:
+    """Samples with names of their own."""
+
+    def make(operation: Any, dtype: str) -> list[Sample]:
+        made = []
+        for name, maker in makers.items():
+            args, kwargs = maker(Sampler(f"{operation.name} {name}", dtype))
+            made.append(Sample(name, args, kwargs))
+        return made
+
+    return make
+
+
+def _pooled(*shape: int, **keywords: Any) -> Any:
+    return lambda s: ((s.distinct(*shape), 2), keywords)
+
+
+_PLACES = {"return_indices": True}
+_SQUARED = {"distance_function": lambda a, b: pg.sum((a - b) ** 2, axis=-1)}
+
+# Keywords that no declared sample uses.
+_KEYWORDS: dict[str, Callable[[Any, str], list[Sample]]] = {
+    "percentile": _more(kept=lambda s: ((s.distinct(2, 5), 30.0), {"keepdims": True, "axis": 1})),
+    "nanpercentile": _more(
+        kept=lambda s: ((s.distinct(2, 5), 30.0), {"keepdims": True, "axis": 1})
+    ),
+    **{
+        f"nn.functional.{name}": maker
+        for name, maker in {
+            "max_pool1d": _more(places=_pooled(2, 2, 6, **_PLACES)),
+            "max_pool2d": _more(places=_pooled(2, 2, 5, 4, **_PLACES)),
+            "max_pool3d": _more(places=_pooled(1, 2, 4, 3, 4, **_PLACES)),
+            "adaptive_max_pool1d": _more(places=_pooled(2, 2, 6, **_PLACES)),
+            "adaptive_max_pool2d": _more(places=_pooled(2, 2, 5, 4, **_PLACES)),
+            "adaptive_max_pool3d": _more(places=_pooled(1, 2, 4, 3, 4, **_PLACES)),
+            "avg_pool1d": _more(steps=_pooled(2, 2, 6, stride=1)),
+            "avg_pool2d": _more(steps=_pooled(2, 2, 5, 4, stride=1, divisor_override=3)),
+            "avg_pool3d": _more(steps=_pooled(1, 2, 4, 3, 4, stride=1, divisor_override=3)),
+            "alpha_dropout": _more(trains=lambda s: ((s.real(4, 5), 0.4), {"training": True})),
+            "feature_alpha_dropout": _more(
+                trains=lambda s: ((s.real(2, 4, 5), 0.4), {"training": True})
+            ),
+            "fractional_max_pool2d": _more(
+                places=lambda s: (
+                    (s.distinct(1, 2, 5, 4), 2, 2),
+                    {"return_indices": True, "_random_samples": [[[0.3, 0.3], [0.3, 0.3]]]},
+                )
+            ),
+            "fractional_max_pool3d": _more(
+                places=lambda s: (
+                    (s.distinct(1, 2, 5, 4, 4), 2, 2),
+                    {"return_indices": True, "_random_samples": [[[0.3] * 3, [0.3] * 3]]},
+                )
+            ),
+            "poisson_nll_loss": _more(
+                eps=lambda s: ((s.positive(4), s.positive(4)), {"log_input": False, "eps": 0.25})
+            ),
+            "triplet_margin_with_distance_loss": _more(
+                squares=lambda s: ((s.real(4, 3), s.real(4, 3), s.real(4, 3)), _SQUARED)
+            ),
+            "embedding": _more(
+                frequency=lambda s: (
+                    (s.integers(2, 3, high=4), s.real(4, 2)),
+                    {"scale_grad_by_freq": True},
+                )
+            ),
+            "embedding_bag": _more(
+                frequency=lambda s: (
+                    (s.integers(2, 3, high=4), s.real(4, 2)),
+                    {"scale_grad_by_freq": True},
+                )
+            ),
+        }.items()
+    },
+}
+
 # The samples of functions of the standard that are about dtypes and shapes, not about arrays.
 EXTRA: dict[str, Callable[[Any, str], list[Sample]]] = {
     "tensor": _nested,
@@ -63,6 +140,7 @@ EXTRA: dict[str, Callable[[Any, str], list[Sample]]] = {
     "result_type": _calls(((pg.float32, pg.float64), {}), ((pg.int8, pg.uint8), {})),
     "broadcast_shapes": _calls((((2, 1), (3,)), {}), (((), (0, 1)), {})),
 }  # fmt: skip
+EXTRA.update(_KEYWORDS)
 WITHOUT_ARRAYS = frozenset(
     {"can_cast", "finfo", "iinfo", "isdtype", "result_type", "broadcast_shapes"}
 )

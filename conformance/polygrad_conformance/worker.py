@@ -45,7 +45,8 @@ def main() -> None:
     gaps = [asdict(gap) for gap in target.backend.known_gaps]
     say(about=backends.describe(target.backend, target.device), gaps=gaps)
     try:
-        every = {case.id: case for case in collection.collect(order["level"])}
+        ops = frozenset(name.partition("/")[0] for name in order["cases"])
+        every = {case.id: case for case in collection.collect(order["level"], ops)}
         cases = [every[name] for name in order["cases"]]
         for place, result in execute(cases, target, order["statuses"]):
             if result is None:
