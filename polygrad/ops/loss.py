@@ -385,7 +385,7 @@ def kl_div(
     if log_target:
         loss = strong_multiply.call(exp(t), t - x)
     else:
-        safe = where(equal(t, 0), 1, where(t > 0, t, math.nan))  # numbers beside t: its dtype
+        safe = where(equal(t, 0), 1, where(t < 0, math.nan, t))  # numbers beside t: its dtype
         loss = t * log(safe) - strong_multiply.call(t, x)
     if batch:
         return _sum(loss) / (x.shape[0] if x.ndim else 1)
