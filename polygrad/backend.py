@@ -385,10 +385,11 @@ class Backend(ABC):
 
         return register
 
-    def through_host(self, *names: str) -> None:
+    def through_host(self, *names: str, dtypes: tuple[str | None, ...] = (None,)) -> None:
         """Let NumPy serve these operations, on the host: what the library lacks, or gets wrong."""
         for name in names:
-            self.kernel(name)(functools.partial(_through_host, name))
+            for dtype in dtypes:
+                self.kernel(name, dtype=dtype)(functools.partial(_through_host, name))
 
     def kernels(self, device: Device, dtype: dtypes.Dtype) -> Kernels:
         """The Kernels of (device, dtype), one object for each pair."""

@@ -1,0 +1,139 @@
+"""MLX for polygrad: Apple's GPU as `mlx:gpu`, elsewhere the CPU or CUDA device MLX came for."""
+
+from types import ModuleType
+
+import mlx.core as mx
+import numpy as np
+from array_api_compat.numpy import linalg
+
+from polygrad import dtypes
+from polygrad.backend import Backend, Capabilities
+from polygrad.device import Device
+
+DTYPES = {dtype: getattr(mx, dtype.name) for dtype in dtypes.ALL if hasattr(mx, dtype.name)}
+DTYPES[dtypes.bool] = mx.bool_
+DTYPE_OF = {native: dtype for dtype, native in DTYPES.items()}
+
+
+LACKING = ("copysign", "hypot", "nextafter", "nonzero", "signbit", "unique_all")
+WHOLE = tuple(d.name for d in dtypes.ALL if dtypes.kind_of(d) <= dtypes.INTEGER)
+
+
+def without(function, *names):
+    """A function that is not told what MLX has no word for."""
+
+    def inner(*args, **kwargs):
+        return function(*args, **{k: v for k, v in kwargs.items() if k not in names})
+
+    return inner
+
+
+def reduction(name):
+    """With `dtype=`; without elements, of which MLX may wait for ever."""
+
+    def inner(x, *, dtype=None, **kwargs):
+        dtype = dtype or x.dtype
+        if not x.size:
+            return from_numpy(getattr(np, name)(np.empty(x.shape, DTYPE_OF[dtype]), **kwargs))
+        return getattr(mx, name)(x.astype(dtype), **kwargs)
+
+    return inner
+
+
+def to_numpy(array):
+    if not array.size:  # evaluated, it may make MLX wait for ever at the next evaluation
+        return np.empty(array.shape, DTYPE_OF[array.dtype])
+    mx.eval(array)
+    return np.array(array)
+
+
+def on_host(function):
+    """MLX's linear algebra runs on the CPU too, ends the process where a matrix is singular or
+    empty (ml-explore/mlx#2670, #4032), and has no complex numbers: NumPy's is used instead."""
+
+    def inner(*args, **kwargs):
+        args = [to_numpy(a) if isinstance(a, mx.array) else a for a in args]
+        out = function(*args, **kwargs)
+        return tuple(map(from_numpy, out)) if isinstance(out, tuple) else from_numpy(out)
+
+    return inner
+
+
+def from_numpy(array):
+    return mx.array(np.array(array, order="C"))
+
+
+def full(shape, value, *, dtype=None, device=None):
+    """MLX lets the value have a word in the dtype."""
+    made = mx.full(shape, value, dtype=dtype)
+    return made if dtype is None else made.astype(dtype)
+
+
+def asarray(x, dtype=None, device=None, copy=None):
+    return mx.array(x, dtype=dtype)
+
+
+def namespace():
+    """MLX with the standard's signatures: its arrays are on no device."""
+    xp = ModuleType("polygrad_mlx")
+    vars(xp).update(vars(mx), asarray=asarray, full=full, bool=mx.bool_)
+    xp.linalg = ModuleType("polygrad_mlx.linalg")
+    for name in linalg.__all__:
+        setattr(xp.linalg, name, on_host(getattr(linalg, name)))
+    for name in ("arange", "eye", "linspace", "ones", "zeros", "empty", "astype"):
+        setattr(xp, name, without(getattr(mx, name), "device", "copy"))
+    for name in ("sort", "argsort"):
+        setattr(xp, name, without(getattr(mx, name), "stable"))
+    for name in ("sum", "prod", "cumulative_sum", "cumulative_prod"):
+        setattr(xp, name, reduction(name))
+    return xp
+
+
+class MlxBackend(Backend):
+    """The device that MLX computes on by default; memory is shared by all devices."""
+
+    name = "mlx"
+    device_kinds = ("mlx",)
+    libraries = ("mlx",)
+    install = "pip install polygrad-mlx"
+    capabilities = Capabilities(sparse_keys=False, checks_indices=False, asynchronous=True)
+    def __init__(self):
+        super().__init__()
+        native = mx.default_device()
+        self._device = Device(f"mlx:{native.type.name}")
+        self._xp = namespace()
+        self.through_host(*LACKING)
+        self.through_host("matmul", dtypes=WHOLE)
+        self.through_host("expm1", dtypes=("complex64",))
+
+    @property
+    def array_types(self):
+        return (mx.array,)
+
+    @property
+    def xp(self):
+        return self._xp
+
+    def devices(self):
+        return [self._device]
+
+    def device_of(self, array):
+        return self._device
+
+    def native_dtype(self, dtype):
+        return DTYPES[dtype]
+
+    def dtype_of(self, array):
+        return DTYPE_OF[array.dtype]
+
+    def supports(self, dtype, device):
+        return dtype in DTYPES and (dtype != dtypes.float64 or "cpu" in device.rest)
+
+    def from_numpy(self, array, device):
+        return from_numpy(array)
+
+    def to_numpy(self, array):
+        return to_numpy(array)
+
+    def synchronize(self, device):
+        mx.synchronize()
