@@ -102,14 +102,15 @@ class Flat:
     def dot(self, a: Any, b: Any) -> float:
         """The product of two vectors."""
         with self.here():
-            return float(a @ b)
+            return float(self.kernels.backend.item(a @ b))
 
     def largest(self, a: Any) -> float:
         """The largest absolute value; 0 of no parameters."""
         if not a.shape[0]:
             return 0.0
         with self.here():
-            return float(self.kernels.xp.max(self.kernels.xp.abs(a)))
+            k = self.kernels
+            return float(k.backend.item(k.xp.max(k.xp.abs(a))))
 
     def tensor(self, array: Any) -> Tensor:
         """An array of vectors' dtype as a tensor, for the state."""

@@ -175,7 +175,7 @@ class _Memory:
         with flat.here():
             change, step = gradient - self.prev_flat_grad, self.d * self.t
             curvature = change @ step
-            if float(curvature) > _LEAST_CURVATURE:
+            if flat.kernels.backend.item(curvature) > _LEAST_CURVATURE:
                 keep = slice(max(0, len(self.ro) - history_size + 1), None)
                 self.old_dirs = [*self.old_dirs[keep], change]
                 self.old_stps = [*self.old_stps[keep], step]
@@ -213,7 +213,8 @@ def _iterate(
         memory.t = rate
         if memory.n_iter == 1:
             with flat.here():
-                total = float(flat.kernels.xp.sum(flat.kernels.xp.abs(point.gradient)))
+                k = flat.kernels
+                total = k.backend.item(k.xp.sum(k.xp.abs(point.gradient)))
             memory.t = min(1.0, 1.0 / total) * rate
         slope = flat.dot(point.gradient, memory.d)
         if slope > -least_change:

@@ -59,12 +59,12 @@ def orthogonalized(
     a, b, c = coefficients
     tall = x.shape[0] > x.shape[1]
     if tall:
-        x = x.T
+        x = x.mT
     x = x / F.xp.clip(F.xp.sqrt(F.xp.sum(x * x)), eps, math.inf)
     for _ in range(steps):
-        gram = x @ x.T
+        gram = x @ x.mT
         x = a * x + (b * gram + c * (gram @ gram)) @ x
-    return x.T if tall else x
+    return x.mT if tall else x
 
 
 def adafactor(
