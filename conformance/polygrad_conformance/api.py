@@ -12,10 +12,10 @@ from polygrad_conformance.collection import Selection, collect, select
 from polygrad_conformance.execution import execute
 from polygrad_conformance.known import KnownFailures, from_backend
 from polygrad_conformance.record import Result, Run
-from polygrad_conformance.runner import Options, run
+from polygrad_conformance.runner import Options, judged, run
 from polygrad_conformance.target import Target
 
-__all__ = ["BoundCase", "check_backend", "parametrize_with_cases"]
+__all__ = ["BoundCase", "Session", "check_backend", "parametrize_with_cases"]
 
 
 def check_backend(
@@ -39,6 +39,62 @@ def check_backend(
     return run(
         Options(backend, device, level, selection or Selection(), isolate=False, known=listed)
     )
+
+
+class Session:
+    """The cases of one device by operation, run one operation after the other in this process.
+
+    Attributes
+    ----------
+    ops
+        The operations, in the order of the ladder.
+    """
+
+    def __init__(
+        self, backend: Any, device: str = "", level: str = "smoke", known: Any = None,
+        selection: Selection | None = None,
+    ) -> None:  # fmt: skip
+        self.target = Target(backends.device_of(backend, device), level)
+        self.level, self.selection = level, selection or Selection()
+        listed = KnownFailures.read(known) if known else KnownFailures()
+        self.known = listed.merged(from_backend(self.target.backend.known_gaps, self.target.device))
+        self.cases: dict[str, list[Case]] = {}
+        for case in select(collect(level), self.selection):
+            self.cases.setdefault(case.op, []).append(case)
+        self.ops = list(self.cases)
+        self.results: list[Result] = []
+        self.statuses: dict[str, str] = {}
+
+    def check(self, op: str) -> list[Result]:
+        """Run the cases of an operation, after the transfers that it rests on.
+
+        Raises
+        ------
+        AssertionError
+            One of them failed and is not known to, or is known to and passes: a line for each.
+        """
+        if op != "transfer" and not self.results and "transfer" in self.cases:
+            self.check("transfer")
+        made = [r for _, r in execute(self.cases[op], self.target, self.statuses) if r is not None]
+        self.results += made
+        about = backends.describe(self.target.backend, self.target.device)
+        one = Run(**about, level=self.level, selection=op, results=made)
+        self.known.apply(one)
+        wrong = [f"{r.status.upper()}  {r.id}  {r.message}" for r in one.results
+                 if r.failed or r.status == "blocked"]  # fmt: skip
+        if wrong or one.stale:
+            raise AssertionError("\n".join([*wrong, *one.stale]))
+        return one.results
+
+    def judged(self) -> Run:
+        """The run of all that was checked, as the command would make it."""
+        cases = collect(self.level)
+        whole = len(self.results) == len(cases)
+        return judged(
+            self.results, backends.describe(self.target.backend, self.target.device), self.known,
+            level=self.level, cases=cases,
+            selection=str(self.selection) or ("" if whole else "as pytest selected"),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

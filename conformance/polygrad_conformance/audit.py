@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from polygrad import optim
 from polygrad_conformance.declarations import Subject, dtypes_of, load_data, subjects
 from polygrad_conformance.result_dtypes import missing
+from polygrad_conformance.subjects.training import OPTIMIZERS
 
 __all__ = ["problems", "unused_keywords"]
 
@@ -33,6 +35,7 @@ def problems() -> list[str]:
             f"{key}: no sample gives {name} another value than its default"
             for name in unused_keywords(subject)
         ]
+    found += [f"optim.{name}: subjects/training.py does not run it" for name in _optimizers()]
     found += [f"data/{table}.toml names {key}, which is no operation"
               for table, key in _named() if key not in subjects()]  # fmt: skip
     return found
@@ -84,6 +87,13 @@ def _named() -> Iterator[tuple[str, str]]:
     for part in load_data("errors").values():
         for key in part["except"]:
             yield "errors", key
+
+
+def _optimizers() -> list[str]:
+    """Optimizers that are not checked."""
+    classes = {n: getattr(optim, n) for n in optim.__all__ if isinstance(getattr(optim, n), type)}
+    found = {n for n, c in classes.items() if issubclass(c, optim.Optimizer)}
+    return sorted(found - {"Optimizer", *OPTIMIZERS})
 
 
 def unused_dtypes() -> list[str]:

@@ -101,7 +101,16 @@ def describe(backend: Backend, device: str) -> dict[str, str]:
         "device": device,
         "device_description": told.get("description", platform.processor() or platform.machine()),
         "driver": told.get("driver", ""),
+        "profile": _profile(backend.capabilities.accuracy),
     }
+
+
+def _profile(accuracy: Any) -> str:
+    """The accuracy claimed: of all dtypes, or by dtype where they differ from `full`."""
+    if not accuracy:
+        return "full"
+    claims = sorted(f"{dtype} {profile}" for dtype, profile in dict(accuracy).items())
+    return ", ".join(claims) + ", others full"
 
 
 def version_of(package: str) -> str:

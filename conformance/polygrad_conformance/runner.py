@@ -88,17 +88,29 @@ def run(options: Options, progress: Progress | None = None) -> Run:
             f"no case matches {options.selection}: `polygrad-conformance list` shows all"
         )
     outcome = (_isolated if options.isolate else _here)(options, chosen, progress)
-    about, gaps, results = outcome.about, outcome.gaps, outcome.results
-    made = Run(
-        **about, level=options.level, polygrad_version=pg.__version__, suite_version=__version__,
-        seed_revision=SEED_REVISION, selection=str(options.selection),
-        environment=backends.environment(), start=start, declared=len(cases),
-        digest=collection.digest(cases), results=results,
+    known = (options.known or KnownFailures()).merged(
+        from_backend(outcome.gaps, outcome.about["device"])
+    )
+    made = judged(
+        outcome.results, outcome.about, known,
+        level=options.level, cases=cases, selection=str(options.selection),
     )  # fmt: skip
-    known = options.known or KnownFailures()
-    known.merged(from_backend(gaps, made.device)).apply(made)
+    made.start, made.seconds = start, round(time.perf_counter() - begin, 3)
+    return made
+
+
+def judged(
+    results: list[Result], about: dict[str, str], known: KnownFailures, *, level: str,
+    cases: Sequence[Case], selection: str,
+) -> Run:  # fmt: skip
+    """The run of these results, with known failures marked, and its exit code."""
+    made = Run(
+        **about, level=level, polygrad_version=pg.__version__, suite_version=__version__,
+        seed_revision=SEED_REVISION, selection=selection, environment=backends.environment(),
+        declared=len(cases), digest=collection.digest(cases), results=results,
+    )  # fmt: skip
+    known.apply(made)
     made.exit_code = exit_code(made)
-    made.seconds = round(time.perf_counter() - begin, 3)
     return made
 
 

@@ -26,11 +26,20 @@ OPTIMIZERS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "Adam": {"plain": {"lr": 0.05}, "amsgrad": {"lr": 0.05, "weight_decay": 0.01, "amsgrad": True}},
     "AdamW": {"plain": {"lr": 0.05}},
-    "Adamax": {"plain": {}}, "NAdam": {"plain": {}}, "RAdam": {"plain": {}},
-    "Adagrad": {"plain": {}}, "Adadelta": {"plain": {}},
+    "Adamax": {"plain": {}},
+    "NAdam": {"plain": {}},
+    "RAdam": {"plain": {}},
+    "Adagrad": {"plain": {}},
+    "Adadelta": {"plain": {}},
     "RMSprop": {"plain": {}, "centered": {"momentum": 0.5, "centered": True}},
-    "Rprop": {"plain": {}}, "ASGD": {"plain": {}},
-}  # fmt: skip
+    "Rprop": {"plain": {}},
+    "ASGD": {"plain": {}},
+    "Lion": {"plain": {"lr": 0.05, "weight_decay": 0.01}},
+    "Adafactor": {"plain": {"lr": 0.1}},
+    "Muon": {"plain": {"lr": 0.05}, "matched": {"lr": 0.05, "adjust_lr_fn": "match_rms_adamw"}},
+    "LBFGS": {"wolfe": {"lr": 0.5, "max_iter": 4, "line_search_fn": "strong_wolfe"}},
+}
+_MATRICES = ("Muon", "LBFGS")  # of one group, of matrices
 
 
 def cases(level: str) -> Iterator[Case]:
@@ -70,13 +79,18 @@ def _optimize(target: Target, name: str, options: Any, check: str, dtype: str) -
 
     def steps(device: str, real: Any, shake: Any = None) -> Outcome:
         at = lambda a: pg.tensor((a if shake is None else shake(a)).astype(real), device=device)
-        p, far = nn.Parameter(at(start)), at(goal)
-        q = nn.Parameter(at(goal[0]))
-        optimizer = getattr(optim, name)([{"params": [p]}, {"params": [q], "lr": 0.02}], **options)
-        for _ in range(STEPS):
+        p, q, far = nn.Parameter(at(start)), nn.Parameter(at(goal[0])), at(goal)
+        groups = [{"params": [p]}, {"params": [q], "lr": 0.02}]
+        optimizer = getattr(optim, name)(groups[:1] if name in _MATRICES else groups, **options)
+
+        def closure() -> Any:
             optimizer.zero_grad()
-            (pg.sum((p - far) ** 2 * 0.5) + pg.sum(p @ (q * q))).backward()
-            optimizer.step()
+            loss = pg.sum((p - far) ** 2 * 0.5) + pg.sum(p @ (q * q))
+            loss.backward()
+            return loss
+
+        for _ in range(STEPS):
+            optimizer.step(closure)
         return Outcome([p, q])
 
     with pg.device(target.device):
@@ -97,8 +111,9 @@ def _optimize(target: Target, name: str, options: Any, check: str, dtype: str) -
     want = reference((), {}, None)
     if np.array_equal(want[0].astype(dtype), start):
         raise Failed(f"{name} did not move")
+    scale = 16.0 if name == "LBFGS" else 1.0  # it divides differences of gradients
     return compare_outcomes(
-        got.values, want, lambda: ORACLE.perturbed(reference, (), {}, (name, "steps"))
+        got.values, want, lambda: ORACLE.perturbed(reference, (), {}, (name, "steps")), scale
     )
 
 
