@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Run polygrad on a device that CI has not, and write a report: doctor, parity tests, benchmarks.
+# Run polygrad on a device that CI has not, and write a report: doctor, conformance, benchmarks.
 #
 #   scripts/gpu_check.sh [--device cuda:0] [--out gpu-report] [--wheels FOLDER] [--python python3]
 #
@@ -73,8 +73,8 @@ export device
 
 step driver 15 bash -c driver
 step doctor 30 "$python" -m polygrad
-step parity 150 env POLYGRAD_TEST_DEVICES="$device" \
-    "$python" -m pytest conformance -q --junit-xml "$out/parity.xml"
+step conformance 150 "$python" -m polygrad_conformance run --device "$device" --quiet \
+    --report "$out/conformance"
 step benchmarks 90 "$python" -m benchmarks --device "$device"
 
 printf '\n%s: %s\n' "$report" "$( ((failed)) && echo 'some steps failed' || echo 'every step passed')"

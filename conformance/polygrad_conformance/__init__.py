@@ -17,8 +17,6 @@ __version__ = "1.0.0"
 
 _HOMES = {
     "Result": "record", "Run": "record", "check_backend": "api", "parametrize_with_cases": "api",
-    "check_layer": "parity", "check_operation": "parity", "check_optimizer": "parity",
-    "subjects": "parity",
 }  # fmt: skip
 
 

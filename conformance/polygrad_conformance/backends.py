@@ -14,7 +14,7 @@ import numpy as np
 
 from polygrad.backend import Backend
 from polygrad.errors import InvalidArgumentError, UnknownDeviceError
-from polygrad.registry import Entry, adopt_backend, entries, load
+from polygrad.registry import Entry, adopt_backend, entries, find_device, load
 
 __all__ = ["describe", "device_of", "environment"]
 
@@ -33,6 +33,7 @@ def device_of(backend: Any, device: str = "") -> str:
     backend
         A name of the catalogue or of an entry point (`dpnp`), `module:Class`, a subclass of Backend
         or an instance of one.
+        Empty: the one that serves the device.
     device
         One of its devices; the first one if not given.
 
@@ -41,6 +42,8 @@ def device_of(backend: Any, device: str = "") -> str:
     PolygradError
         There is no such backend or device, or its library is not installed or broken.
     """
+    if backend == "":
+        return find_device(device or None).name
     if isinstance(backend, str) and ":" in backend:
         backend = _imported(backend)
     if isinstance(backend, str):

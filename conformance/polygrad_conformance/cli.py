@@ -48,9 +48,14 @@ def _selecting(parser: argparse.ArgumentParser) -> None:
 
 def _running(parser: argparse.ArgumentParser) -> None:
     _selecting(parser)
-    parser.add_argument("--backend", default="numpy",
-                        help="a backend's name, or module:Class (default: numpy)")  # fmt: skip
-    parser.add_argument("--device", default="", help="one of its devices (default: the first)")
+    parser.add_argument(
+        "--backend", default="", help="a name, or module:Class (default: that of the device)"
+    )
+    parser.add_argument(
+        "--device",
+        default="",
+        help="one of its devices (default: the first; without a backend cpu)",
+    )
     parser.add_argument("--known", metavar="FILE", help="known failures (TOML)")
     parser.add_argument(
         "--timeout", type=float, default=60.0, metavar="SECONDS",

@@ -141,10 +141,9 @@ def _train(target: Target, kind: str, dtype: str, count: int = 20) -> Measure:
     def losses(device: str, real: Any, shake: Any = None) -> list[Any]:
         change = (lambda a: a) if shake is None else shake
         model = copy.deepcopy(start).to(device).to(np.dtype(real))
-        model.load_state_dict({
-            k: pg.tensor(change(v).astype(real) if v.dtype.kind == "f" else v, device=device)
-            for k, v in state.items()
-        })  # fmt: skip
+        fits = (lambda a: a) if device == wide.WIDE else target.fits
+        moved = {k: change(v).astype(real) if v.dtype.kind == "f" else v for k, v in state.items()}
+        model.load_state_dict({k: pg.tensor(fits(v), device=device) for k, v in moved.items()})
         inputs = pg.tensor(change(x).astype(real), device=device)
         targets = pg.tensor(labels, device=device) if device == wide.WIDE else target.upload(labels)
         optimizer = optim.Adam(model.parameters(), lr=0.02)
