@@ -28,14 +28,19 @@ _LOGITS = Parameter("logits", "Logarithms of weights", NUMBER._replace(
 _MULTINOMIAL, _CATEGORICAL = "random.multinomial", "random.categorical"
 
 
-def _integer(dtype: Any, device: Any, where: str) -> Any:
-    """The Kernels of an integer dtype."""
+def _integer(dtype: Any, device: Any, where: str, n: int = 0) -> Any:
+    """The Kernels of an integer dtype that holds 0, 1, …, n - 1."""
     place = find_device(device)
     wanted = default_integer(place) if dtype is None else dtypes.canonical(dtype)
     if dtypes.kind_of(wanted) != dtypes.INTEGER:
         raise DtypeError(
             f"the numbers are integers, not {wanted}", f"{where}, argument dtype",
             "pass an integer dtype",
+        )  # fmt: skip
+    if n > int(np.iinfo(wanted).max) + 1:
+        raise InvalidArgumentError(
+            f"{wanted} cannot hold all of 0 to {n - 1}", f"{where}, argument dtype",
+            "pass a wider integer dtype",
         )  # fmt: skip
     return kernels_for(place, wanted, where)
 
@@ -104,7 +109,7 @@ def permutation(
     Raises
     ------
     DtypeError, InvalidArgumentError, InvalidTypeError
-        `dtype` is no integer dtype; n is negative, or no int.
+        `dtype` is no integer dtype, or cannot hold them; n is negative, or no int.
 
     >>> import polygrad as pg
     >>> sorted(pg.random.permutation(4).tolist())
@@ -112,7 +117,7 @@ def permutation(
     """
     where = "random.permutation"
     (n,) = shape_tuple(as_int(n, f"{where}, argument n"), where)
-    kernels = _integer(dtype, device, where)
+    kernels = _integer(dtype, device, where, n)
     order = np.argsort(chosen(generator, where).words(n), kind="stable")
     return new_tensor(kernels.from_numpy(order), kernels)
 
@@ -203,7 +208,8 @@ def multinomial(
     Raises
     ------
     InvalidArgumentError
-        A weight is negative, NaN or infinite; a row has too few positive ones.
+        A weight is negative, NaN or infinite; a row has too few positive ones; the dtype cannot
+        hold all positions.
     ShapeError, DtypeError, InvalidTypeError
         The weights have another number of axes; the dtype is not fit; num_samples is no int.
 
@@ -229,7 +235,7 @@ def multinomial(
             f"{count} samples from {usable.min()} positions of positive weight", _MULTINOMIAL,
             "draw fewer" if replacement is False and usable.all() else "pass positive weights",
         )  # fmt: skip
-    kernels = _integer(dtype, found.kernels.device, _MULTINOMIAL)
+    kernels = _integer(dtype, found.kernels.device, _MULTINOMIAL, found.shape[-1])
     drawn = places_by_weight(chosen(generator, _MULTINOMIAL), table, count, replacement=replacement)
     host = drawn.reshape((*found.shape[:-1], count))
     return new_tensor(kernels.from_numpy(host), kernels)
@@ -268,7 +274,7 @@ def categorical(
     Raises
     ------
     InvalidArgumentError
-        A logit is NaN or inf, or all along the axis are -inf.
+        A logit is NaN or inf, or all along the axis are -inf; the dtype cannot hold all positions.
     ShapeError, OutOfRangeError, DtypeError
         The shapes do not broadcast; there is no such axis; the dtype is not fit.
 
@@ -290,7 +296,7 @@ def categorical(
             f"logits of shape {found.shape} for positions of shape {wanted}",
             f"{_CATEGORICAL}, argument shape", "it is a shape that logits broadcast to",
         ) from None  # fmt: skip
-    kernels = _integer(dtype, found.kernels.device, _CATEGORICAL)
+    kernels = _integer(dtype, found.kernels.device, _CATEGORICAL, host.shape[-1])
     table = rows.reshape(size_of(wanted), host.shape[-1])
     if table.size or not host.shape[-1]:
         highest = table.max(axis=-1, keepdims=True, initial=-np.inf)

@@ -242,7 +242,9 @@ def _truncated(
     generator: Generator, n: int, double: bool, low: Host, high: Host, mean: Host, std: Host
 ) -> tuple[Host, None]:
     del double
-    z = rejection.truncated_normal(generator, n, (low - mean) / std, (high - mean) / std)
+    # Ends beyond this give the near end all the same, and differences of infinities are no numbers.
+    ends = (np.clip((end - mean) / std, -1e300, 1e300) for end in (low, high))
+    z = rejection.truncated_normal(generator, n, *ends)
     return np.clip(mean + std * z, low, high), None
 
 

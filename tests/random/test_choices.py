@@ -155,3 +155,29 @@ def test_bad_arguments(name):
     call, error, words = BAD[name]
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize(("dtype", "n"), [("int8", 128), ("uint8", 256), ("int16", 32768)])
+def test_a_dtype_that_cannot_hold_all_positions_is_refused_and_does_not_wrap(dtype, n):
+    weights = np.eye(1, n, n - 1)[0]
+    fits = int(pg.random.permutation(n, dtype=dtype).to(pg.int64).max())
+    assert fits == n - 1
+    assert multinomial(weights, 1, dtype=dtype).tolist() == [n - 1]
+    assert categorical(np.log(weights + 1e-300), dtype=dtype).ndim == 0
+    longer = np.append(weights, 1.0)
+    for call in (
+        lambda: pg.random.permutation(n + 1, dtype=dtype),
+        lambda: multinomial(longer, 1, dtype=dtype),
+        lambda: categorical(longer, dtype=dtype),
+    ):
+        with pytest.raises(InvalidArgumentError, match=f"{dtype} cannot hold all of 0 to {n}"):
+            call()
+
+
+@pytest.mark.parametrize("std", [5e-324, 1e-300, 1e-10])
+def test_truncated_normal_numbers_come_to_an_end_far_out(std):
+    """The bounds over the width may be beyond float64: the number is at the near bound then."""
+    drawn = pg.random.truncated_normal(1.5, [1.5, 2.0], std=std, dtype=pg.float64)
+    np.testing.assert_array_equal(drawn.numpy(), [1.5, 1.5])
+    drawn = pg.random.truncated_normal([-2.0, -1e300], -1.5, std=std, dtype=pg.float64)
+    np.testing.assert_array_equal(drawn.numpy(), [-1.5, -1.5])
