@@ -10,14 +10,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Mapping
-from contextvars import Token
-from typing import Any, Self, TypeVar, cast
+from contextvars import ContextVar
+from typing import Any, Self, TypeVar
 
 from polygrad import dtypes
 from polygrad.casting import ACTIVE, Policy, policy
-from polygrad.config import no_grad
+from polygrad.config import no_grad, run_inside
 from polygrad.errors import DtypeError, GradientError, InvalidArgumentError, InvalidTypeError
 from polygrad.ops.comparison import isfinite, logical_not
 from polygrad.ops.creation import tensor
@@ -29,6 +28,9 @@ from polygrad.tree import tree_map
 __all__ = ["GradScaler", "autocast"]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+_LEAST = 2.0**-126  # of the scale: float32's least normal number
+# The policies that the open contexts of a thread replaced: not in the objects, which threads share.
+_before: ContextVar[tuple[Policy | None, ...]] = ContextVar("polygrad.autocast_before", default=())
 
 
 class autocast:  # noqa: N801  PyTorch's name
@@ -54,44 +56,35 @@ class autocast:  # noqa: N801  PyTorch's name
         `dtype` is no low precision, or the device does not have it.
     """
 
-    def __init__(
-        self, device: Any = None, dtype: Any = None, *, enabled: bool = True
-    ) -> None:
+    def __init__(self, device: Any = None, dtype: Any = None, *, enabled: bool = True) -> None:
         self.device = find_device(device)
         self.enabled = bool(enabled)
         self.dtype = _low_precision(self.device, dtype) if enabled else None
-        self._tokens: list[Token[Policy | None]] = []
 
     def __enter__(self) -> Self:
         """Cast from here on, in this thread."""
-        made = None if self.dtype is None else Policy(self.device.kind, self.dtype)
-        self._tokens.append(policy.set(made))
+        _before.set((*_before.get(), policy.get()))
+        policy.set(None if self.dtype is None else Policy(self.device.kind, self.dtype))
         ACTIVE.append(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
         """Back to what was in force at the matching `__enter__`."""
         ACTIVE.remove(self)
-        policy.reset(self._tokens.pop())
+        *earlier, last = _before.get()
+        _before.set(tuple(earlier))
+        policy.set(last)
 
     def __call__(self, function: Decorated) -> Decorated:
-        """Run `function` inside."""
-
-        @functools.wraps(function)
-        def inner(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return function(*args, **kwargs)
-
-        return cast("Decorated", inner)
+        """Run `function` inside; the steps of a generator or coroutine, not what is between."""
+        return run_inside(function, lambda: self)
 
 
 def _low_precision(device: Any, dtype: Any) -> dtypes.Dtype:
     where = "amp.autocast, argument dtype"
     wanted = dtypes.float16 if dtype is None else dtypes.canonical(dtype)
     if dtypes.kind_of(wanted) != dtypes.REAL or wanted.itemsize != 2:
-        raise DtypeError(
-            f"{wanted} is no low precision", where, "pass pg.float16 or pg.bfloat16"
-        )
+        raise DtypeError(f"{wanted} is no low precision", where, "pass pg.float16 or pg.bfloat16")
     kernels_for(device, wanted, where)
     return wanted
 
@@ -141,8 +134,8 @@ class GradScaler:
         self._scale, self._growth, self._backoff, self._interval = 1.0, 2.0, 0.5, 2000
         self._steps_in_range = 0
         # Of each optimiser since the last update: whether its gradients are finite; has it stepped?
-        self._finite: dict[int, bool] = {}
-        self._stepped: set[int] = set()
+        self._finite: dict[Any, bool] = {}
+        self._stepped: set[Any] = set()
         self._set(
             {
                 "scale": init_scale, "growth_factor": growth_factor, "growth_tracker": 0,
@@ -158,21 +151,25 @@ class GradScaler:
                 raise InvalidTypeError(
                     f"{name} is a number, not {value!r}", where + name, "pass a float"
                 )
-        scale, growth, backoff = (
-            float(state[n]) for n in ("scale", "growth_factor", "backoff_factor")
-        )
+        counts = {name: state[name] for name in ("growth_interval", "growth_tracker")}
+        for name, value in counts.items():
+            if isinstance(value, float) and not value.is_integer():
+                raise InvalidArgumentError(f"{name} is {value}", where + name, "pass an int")
+        scale, growth, backoff = (state[n] for n in ("scale", "growth_factor", "backoff_factor"))
         for name, value, right, advice in (
-            ("scale", scale, 0 < scale < float("inf"), "it must be positive and finite"),
-            ("growth_factor", growth, growth > 1, "it must be above 1"),
+            ("scale", scale, _LEAST <= scale <= 1 / _LEAST,
+             "it must lie between 2**-126 and 2**126: float32 holds it and its inverse"),
+            ("growth_factor", growth, 1 < growth < float("inf"), "it must be above 1, and finite"),
             ("backoff_factor", backoff, 0 < backoff < 1, "it must lie between 0 and 1"),
-            ("growth_interval", state["growth_interval"], state["growth_interval"] >= 1,
+            ("growth_interval", counts["growth_interval"], counts["growth_interval"] >= 1,
              "it must be at least 1"),
+            ("growth_tracker", counts["growth_tracker"], counts["growth_tracker"] >= 0,
+             "it must be at least 0"),
         ):  # fmt: skip
             if not right:
                 raise InvalidArgumentError(f"{name} is {value}", where + name, advice)
-        self._scale, self._growth, self._backoff = scale, growth, backoff
-        self._interval = int(state["growth_interval"])
-        self._steps_in_range = int(state["growth_tracker"])
+        self._scale, self._growth, self._backoff = float(scale), growth, float(backoff)
+        self._interval, self._steps_in_range = map(int, counts.values())
 
     # ---- a step -----------------------------------------------------------------------------
     def scale(self, outputs: Any) -> Any:
@@ -206,29 +203,31 @@ class GradScaler:
         ------
         GradientError
             It was called since the last `update` already, or after `step`.
+        InvalidTypeError
+            It is no optimiser.
         DtypeError
             A gradient is itself in low precision: keep parameters in float32.
         """
         if not self._enabled:
             return
-        key = id(optimizer)
-        if key in self._finite:
-            done = "stepped" if key in self._stepped else "been unscaled"
+        if optimizer in self._finite:
+            done = "stepped" if optimizer in self._stepped else "been unscaled"
             raise GradientError(
                 f"this optimizer has {done} since the last update()", "GradScaler.unscale_",
                 "call unscale_ once, before step, and update() at the end",
             )  # fmt: skip
-        gradients = _gradients(optimizer)
+        gradients = _gradients(optimizer, "GradScaler.unscale_")
         for g in gradients:
             if g.dtype.itemsize == 2:
                 raise DtypeError(
                     f"a gradient is in {g.dtype}", "GradScaler.unscale_",
                     "keep parameters in float32 and compute in low precision with pg.amp.autocast",
                 )  # fmt: skip
+        self._finite[optimizer] = False  # if it fails half-way there is no step with what is left
         with no_grad():
             for g in gradients:
                 g *= 1.0 / self._scale  # noqa: PLW2901  in place
-            self._finite[key] = _all_finite(gradients)
+            self._finite[optimizer] = _all_finite(gradients)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """Step, unless a gradient is infinite or NaN; what the optimiser's step returns, or None.
@@ -247,16 +246,15 @@ class GradScaler:
                 "GradScaler cannot step with a closure", "GradScaler.step, argument closure",
                 "compute loss and gradients before step",
             )  # fmt: skip
-        key = id(optimizer)
-        if key in self._stepped:
+        if optimizer in self._stepped:
             raise GradientError(
                 "this optimizer has stepped since the last update()", "GradScaler.step",
                 "call update() once after the steps of an iteration",
             )  # fmt: skip
-        if key not in self._finite:
+        if optimizer not in self._finite:
             self.unscale_(optimizer)
-        self._stepped.add(key)
-        return optimizer.step(**kwargs) if self._finite[key] else None
+        self._stepped.add(optimizer)
+        return optimizer.step(**kwargs) if self._finite[optimizer] else None
 
     def update(self, new_scale: float | None = None) -> None:
         """Adapt the scale to what the steps since the last update met, or set it.
@@ -264,7 +262,7 @@ class GradScaler:
         Raises
         ------
         GradientError
-            There was no step, nor `unscale_`.
+            There was no step, nor `unscale_`; or gradients are not finite at the least scale.
         """
         if not self._enabled:
             return
@@ -278,9 +276,15 @@ class GradScaler:
             )  # fmt: skip
         elif not all(self._finite.values()):
             state.update(scale=self._scale * self._backoff, growth_tracker=0)
+            if state["scale"] < _LEAST:
+                raise GradientError(
+                    f"the gradients are infinite or NaN even with a scale of {self._scale}",
+                    "GradScaler.update", "look for what makes them so, without a scaler, with "
+                    "pg.autograd.detect_anomaly()",
+                )  # fmt: skip
         elif self._steps_in_range + 1 >= self._interval:
             grown = self._scale * self._growth
-            state.update(scale=grown if grown < float("inf") else self._scale, growth_tracker=0)
+            state.update(scale=grown if grown <= 1 / _LEAST else self._scale, growth_tracker=0)
         else:
             state["growth_tracker"] = self._steps_in_range + 1
         self._set(state)
@@ -315,7 +319,13 @@ class GradScaler:
         """
         if not self._enabled:
             return
-        missing = sorted(set(self.state_dict()) ^ set(state_dict))
+        if not isinstance(state_dict, Mapping):
+            raise InvalidTypeError(
+                f"a state_dict is a dictionary, not {type(state_dict).__name__}",
+                "GradScaler.load_state_dict, argument state_dict",
+                "pass the state_dict() of an enabled GradScaler",
+            )
+        missing = sorted(map(str, set(self.state_dict()) ^ set(state_dict)))
         if missing:
             raise InvalidArgumentError(
                 f"missing or unknown entries: {', '.join(missing)}",
@@ -324,9 +334,23 @@ class GradScaler:
             )
         self._set(state_dict)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and deepcopy: not in the middle of an iteration."""
+        if self._finite:
+            raise GradientError(
+                "gradients were unscaled, and update() has not been called since",
+                "pickle or copy of a GradScaler", "call update() first",
+            )  # fmt: skip
+        return self.__dict__
 
-def _gradients(optimizer: Any) -> list[Tensor]:
+
+def _gradients(optimizer: Any, where: str) -> list[Tensor]:
     """The gradients of an optimiser's parameters, those that there are."""
+    if not isinstance(getattr(optimizer, "param_groups", None), list):
+        raise InvalidTypeError(
+            f"a {type(optimizer).__name__} is no optimizer", f"{where}, argument optimizer",
+            "pass an instance of pg.optim.Optimizer",
+        )  # fmt: skip
     parameters = (p for group in optimizer.param_groups for p in group["params"])
     return [p.grad for p in parameters if p.grad is not None]
 

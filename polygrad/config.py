@@ -29,6 +29,7 @@ __all__ = [
     "is_grad_enabled",
     "no_grad",
     "recorder",
+    "run_inside",
     "set_default_dtype",
     "set_grad_enabled",
 ]
@@ -78,19 +79,47 @@ class GradMode:
 
     def __call__(self, function: Decorated) -> Decorated:
         """Run `function` in this mode; a generator runs in it only between its own yields."""
-        if inspect.isgeneratorfunction(function):
-            return cast("Decorated", _in_mode_generator(function, self.enabled))
+        return run_inside(function, lambda: GradMode(self.enabled))
+
+
+def run_inside(function: Decorated, context: Callable[[], Any]) -> Decorated:
+    """Wrap a function: it runs inside a context made anew for each call, which threads may share.
+
+    So do the bodies of coroutines and generators, not what happens between their steps.
+
+    Raises
+    ------
+    InvalidTypeError
+        An asynchronous generator.
+    """
+    if inspect.isasyncgenfunction(function):
+        raise InvalidTypeError(
+            f"{function.__name__} is an asynchronous generator", "a mode as a decorator",
+            "write `with` inside it, around what shall run in the mode",
+        )  # fmt: skip
+    if inspect.isgeneratorfunction(function):
+        return cast("Decorated", _generator_inside(function, context))
+    if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
-        def inner(*args: Any, **kwargs: Any) -> Any:
-            with GradMode(self.enabled):
-                return function(*args, **kwargs)
+        async def waiting(*args: Any, **kwargs: Any) -> Any:
+            with context():
+                return await function(*args, **kwargs)
 
-        return cast("Decorated", inner)
+        return cast("Decorated", waiting)
+
+    @functools.wraps(function)
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        with context():
+            return function(*args, **kwargs)
+
+    return cast("Decorated", inner)
 
 
-def _in_mode_generator(function: Callable[..., Any], enabled: bool) -> Callable[..., Any]:
-    """Wrap a generator function: its body runs in the mode, its consumer does not."""
+def _generator_inside(
+    function: Callable[..., Any], context: Callable[[], Any]
+) -> Callable[..., Any]:
+    """Wrap a generator function: its body runs in the context, its consumer does not."""
 
     @functools.wraps(function)
     def inner(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
@@ -98,7 +127,7 @@ def _in_mode_generator(function: Callable[..., Any], enabled: bool) -> Callable[
         resume, value = generator.send, None
         while True:
             try:
-                with GradMode(enabled):
+                with context():
                     item = resume(value)
             except StopIteration as stop:
                 return stop.value
@@ -106,7 +135,7 @@ def _in_mode_generator(function: Callable[..., Any], enabled: bool) -> Callable[
                 value = yield item
                 resume = generator.send
             except GeneratorExit:
-                with GradMode(enabled):
+                with context():
                     generator.close()
                 raise
             except BaseException as error:  # noqa: BLE001

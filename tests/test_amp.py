@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import copy
 import threading
 
 import numpy as np
@@ -95,6 +97,63 @@ def test_as_a_decorator():
 
     assert product(pg.ones((2, 2))).dtype == pg.float16
     assert product.__name__ == "product"
+
+
+def test_threads_share_one_decorator():
+    """Each call has its own place to go back to: what a thread opened only it may close."""
+
+    @pg.amp.autocast(dtype=pg.float16)
+    def product(x):
+        together.wait()
+        found = (x @ x).dtype
+        together.wait()
+        return found
+
+    def run(k):
+        for _ in range(4):
+            found.setdefault(k, []).extend([product(pg.ones((2, 2))), (x @ x).dtype])
+
+    x, found, together = pg.ones((2, 2)), {}, threading.Barrier(3, timeout=30)
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert list(found.values()) == [[pg.float16, pg.float32] * 4] * 3
+    assert not casting.ACTIVE
+
+
+def test_decorated_generators_and_coroutines_cast_in_their_bodies_alone():
+    x = pg.ones((2, 2))
+
+    @pg.amp.autocast(dtype=pg.float16)
+    def steps():
+        yield (x @ x).dtype
+        yield (x @ x).dtype
+
+    @pg.amp.autocast(dtype=pg.float16)
+    async def later():
+        await asyncio.sleep(0)
+        return (x @ x).dtype, pg.is_grad_enabled()
+
+    async def both():
+        return await asyncio.gather(later(), pg.no_grad()(later)(), other())
+
+    async def other():
+        await asyncio.sleep(0)
+        return (x @ x).dtype, pg.is_grad_enabled()
+
+    for dtype in steps():
+        assert (dtype, (x @ x).dtype) == (pg.float16, pg.float32)
+    found = asyncio.run(both())
+    assert found == [(pg.float16, True), (pg.float16, False), (pg.float32, True)]
+
+    async def stream():
+        yield 1
+
+    for mode in (pg.amp.autocast(dtype=pg.float16), pg.no_grad()):
+        with pytest.raises(InvalidTypeError, match="stream is an asynchronous generator"):
+            mode(stream)
 
 
 def test_a_thread_casts_for_itself_alone():
@@ -219,7 +278,12 @@ def test_state_is_restored_whole_or_not_at_all():
     other.load_state_dict(scaler.state_dict())
     assert other.state_dict() == scaler.state_dict()
     before = other.state_dict()
-    for bad in ({}, {**before, "more": 1}, {**before, "scale": -1.0}, {**before, "scale": "8"}):
+    changes = (
+        {"more": 1}, {"scale": -1.0}, {"scale": "8"}, {"scale": 10**400}, {"growth_tracker": -1},
+        {"scale": 4.0, "growth_tracker": float("inf")}, {"growth_tracker": float("nan")},
+        {"growth_interval": 2.5},
+    )  # fmt: skip
+    for bad in ({}, None, [1], *({**before, **change} for change in changes)):
         with pytest.raises((InvalidArgumentError, InvalidTypeError)):
             other.load_state_dict(bad)
         assert other.state_dict() == before
@@ -228,11 +292,82 @@ def test_state_is_restored_whole_or_not_at_all():
 @pytest.mark.parametrize(
     ("name", "value"),
     [("init_scale", 0), ("init_scale", float("inf")), ("growth_factor", 1.0),
+     ("init_scale", 1e39), ("init_scale", 1e-40), ("init_scale", 10**400),
+     ("growth_factor", float("inf")), ("growth_interval", 2.5), ("growth_interval", float("inf")),
      ("backoff_factor", 1.0), ("growth_interval", 0)],
 )  # fmt: skip
 def test_bad_options(name, value):
     with pytest.raises(InvalidArgumentError, match=name.removeprefix("init_")):
         pg.amp.GradScaler(**{name: value})
+
+
+def test_a_scale_stays_where_float32_has_it_and_its_inverse():
+    p, optimizer, scaler = _training(
+        lr=0.25, init_scale=2.0**125, growth_factor=4.0, growth_interval=1
+    )
+    for scale in (2.0**125, 2.0**125):
+        optimizer.zero_grad()
+        scaler.scale(pg.sum(p)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        assert scaler.get_scale() == scale
+    np.testing.assert_array_equal(p.detach().numpy(), [0.5, 0.5])
+    scaler.update(2.0**-125)
+    for error in (None, GradientError):
+        optimizer.zero_grad()
+        scaler.scale(pg.sum(p * float("inf"))).backward()
+        scaler.step(optimizer)
+        if error is None:
+            scaler.update()
+        else:
+            with pytest.raises(error, match="infinite or NaN even with a scale"):
+                scaler.update()
+
+
+def test_an_optimizer_that_is_gone_is_not_taken_for_another():
+    """Ids are used again: the gradients of a new optimiser were taken to be unscaled."""
+    p, optimizer, scaler = _training(lr=1.0)
+    for _ in range(20):
+        pg.sum(p).backward()
+        scaler.unscale_(optimizer)
+        optimizer = optim.SGD([p], lr=1.0)
+        scaler.unscale_(optimizer)
+        scaler.update()
+    with pytest.raises(InvalidTypeError, match="a int is no optimizer"):
+        scaler.step(3)
+
+
+def test_gradients_that_were_unscaled_by_half_are_not_stepped_with(monkeypatch):
+    p, _, scaler = _training()
+    q = nn.Parameter(pg.ones(2))
+    optimizer = optim.SGD([p, q], lr=1.0)
+    scaler.scale(pg.sum(p) + pg.sum(q)).backward()
+
+    multiply = pg.Tensor.__imul__
+
+    def fails_for_the_second(g, factor):
+        if g is q.grad:
+            raise MemoryError
+        return multiply(g, factor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pg.Tensor, "__imul__", fails_for_the_second)
+        with pytest.raises(MemoryError):
+            scaler.unscale_(optimizer)
+    with pytest.raises(GradientError, match="been unscaled"):
+        scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    np.testing.assert_array_equal(p.detach().numpy(), [1, 1])
+
+
+def test_a_scaler_is_copied_between_iterations_only():
+    p, optimizer, scaler = _training(init_scale=8.0)
+    pg.sum(p).backward()
+    scaler.unscale_(optimizer)
+    with pytest.raises(GradientError, match=r"update\(\) has not been called"):
+        copy.deepcopy(scaler)
+    scaler.update()
+    assert copy.deepcopy(scaler).get_scale() == 8.0
 
 
 def test_a_disabled_scaler_only_steps():
