@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from polygrad.errors import DtypeError, InvalidArgumentError
 from polygrad.optim.algorithms import Parameters
-from polygrad.optim.arguments import at_least
+from polygrad.optim.arguments import at_least, numbers_of
 from polygrad.optim.optimizer import Group, Optimizer
 
 __all__ = ["Adafactor"]
@@ -79,7 +79,7 @@ class Adafactor(Optimizer):
 
     def check_group(self, group: Group) -> None:
         """Domains of the options; real parameters."""
-        first, second = group["eps"]
+        first, second = numbers_of("Adafactor", "eps", group["eps"]).values()
         at_least("Adafactor", 0.0, lr=group["lr"], weight_decay=group["weight_decay"],
                  **{"eps[0]": 0.0 if first is None else first, "eps[1]": second})  # fmt: skip
         at_least("Adafactor", 1.0, d=group["d"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from polygrad.optim.algorithms import Parameters
-from polygrad.optim.arguments import at_least, betas_within
+from polygrad.optim.arguments import at_least, betas_within, numbers_of
 from polygrad.optim.optimizer import Group, Optimizer
 
 __all__ = ["Adam", "AdamW", "Adamax", "Lion", "NAdam", "RAdam"]
@@ -20,7 +20,7 @@ class _Moments(Optimizer):
         """Domains of the options."""
         where = type(self).__name__
         at_least(where, 0.0, lr=group["lr"], eps=group["eps"], weight_decay=group["weight_decay"])
-        betas_within(where, **{f"betas[{i}]": beta for i, beta in enumerate(group["betas"])})
+        betas_within(where, **numbers_of(where, "betas", group["betas"]))
 
     def slots(self, group: Group) -> tuple[str, ...]:
         """Means of the gradient and of its square."""
@@ -281,7 +281,7 @@ class Lion(Optimizer):
     def check_group(self, group: Group) -> None:
         """Domains of the options."""
         at_least("Lion", 0.0, lr=group["lr"], weight_decay=group["weight_decay"])
-        betas_within("Lion", **{f"betas[{i}]": beta for i, beta in enumerate(group["betas"])})
+        betas_within("Lion", **numbers_of("Lion", "betas", group["betas"]))
 
     def slots(self, group: Group) -> tuple[str, ...]:
         """The mean gradient."""

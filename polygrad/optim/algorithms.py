@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from polygrad.errors import InvalidArgumentError
-from polygrad.optim.arguments import at_least
+from polygrad.optim.arguments import at_least, numbers_of
 from polygrad.optim.optimizer import Group, Optimizer
 
 __all__ = ["ASGD", "SGD", "Adadelta", "Adagrad", "RMSprop", "Rprop"]
@@ -69,6 +70,7 @@ class SGD(Optimizer):
         """Domains of the options."""
         at_least("SGD", 0.0, lr=group["lr"], momentum=group["momentum"],
                  weight_decay=group["weight_decay"])  # fmt: skip
+        at_least("SGD", -math.inf, dampening=group["dampening"])
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise InvalidArgumentError(
                 "Nesterov's method needs momentum and no dampening", "SGD, argument nesterov",
@@ -265,6 +267,15 @@ class Rprop(Optimizer):
     def check_group(self, group: Group) -> None:
         """Domains of the options."""
         at_least("Rprop", 0.0, lr=group["lr"])
+        etas = numbers_of("Rprop", "etas", group["etas"])
+        at_least("Rprop", 0.0, **etas)
+        low, high = (steps := numbers_of("Rprop", "step_sizes", group["step_sizes"])).values()
+        at_least("Rprop", 0.0, **steps)
+        if low > high:
+            raise InvalidArgumentError(
+                f"step_sizes are {group['step_sizes']}", "Rprop, argument step_sizes",
+                "pass the least one first",
+            )  # fmt: skip
         if not 0 < group["etas"][0] < 1 < group["etas"][1]:
             raise InvalidArgumentError(
                 f"etas are {group['etas']}", "Rprop, argument etas", "they lie below and above 1"
@@ -318,7 +329,9 @@ class ASGD(Optimizer):
 
     def check_group(self, group: Group) -> None:
         """Domains of the options."""
-        at_least("ASGD", 0.0, lr=group["lr"], weight_decay=group["weight_decay"])
+        options = ("lr", "lambd", "t0", "weight_decay")
+        at_least("ASGD", 0.0, **{name: group[name] for name in options})
+        at_least("ASGD", -math.inf, alpha=group["alpha"])
 
     def slots(self, group: Group) -> tuple[str, ...]:
         """The average."""

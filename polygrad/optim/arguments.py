@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -10,7 +11,8 @@ from polygrad.errors import InvalidArgumentError, InvalidTypeError
 from polygrad.tensor import Tensor, on_host
 
 __all__ = [
-    "as_list", "at_least", "betas_within", "check_parameter", "counts", "names_of", "rate_of",
+    "as_list", "at_least", "betas_within", "check_parameter", "counts", "named_pair", "names_of",
+    "numbers_of", "rate_of",
 ]  # fmt: skip
 
 
@@ -28,10 +30,31 @@ def at_least(where: str, bound: float, **arguments: Any) -> None:
             raise InvalidTypeError(
                 f"{name} is a number, not {value!r}", f"{where}, argument {name}", "pass a float"
             )
+        if isinstance(value, Integral) and abs(int(value)) > sys.float_info.max:
+            raise InvalidArgumentError(
+                f"{name} is an int beyond the largest float", f"{where}, argument {name}",
+                "pass a smaller one",
+            )  # fmt: skip
         if not float(value) >= bound:
             raise InvalidArgumentError(
                 f"{name} is {value}", f"{where}, argument {name}", f"it must be at least {bound}"
             )
+
+
+def numbers_of(where: str, name: str, given: Any, n: int = 2) -> dict[str, Any]:
+    """The n entries of an option that is a tuple, by names such as "betas[0]".
+
+    Raises
+    ------
+    InvalidTypeError, InvalidArgumentError
+        It is none; it has another length.
+    """
+    if not isinstance(given, (tuple, list)) or len(given) != n:
+        error = InvalidArgumentError if isinstance(given, (tuple, list)) else InvalidTypeError
+        raise error(
+            f"{name} is {given!r}", f"{where}, argument {name}", f"pass a tuple of {n} numbers"
+        )
+    return {f"{name}[{i}]": value for i, value in enumerate(given)}
 
 
 def _one_rate(where: str, lr: Tensor) -> float:
@@ -53,7 +76,17 @@ def _one_rate(where: str, lr: Tensor) -> float:
 def rate_of(group: Mapping[str, Any]) -> float:
     """The learning rate of a group as a number, which may be in a tensor."""
     lr = group["lr"]
-    return float(on_host(lr).item()) if isinstance(lr, Tensor) else lr
+    return _one_rate("param_groups", lr) if isinstance(lr, Tensor) else lr
+
+
+def named_pair(pair: Any, where: str) -> tuple[str, Any]:
+    """A name and a parameter. Raises InvalidTypeError."""
+    if len(pair) != 2 or not isinstance(pair[0], str):
+        raise InvalidTypeError(
+            f"a tuple of {', '.join(type(part).__name__ for part in pair) or 'nothing'} is no "
+            "named parameter", where, "pass pairs (name, parameter), as named_parameters() gives",
+        )  # fmt: skip
+    return pair  # type: ignore[no-any-return]
 
 
 def names_of(where: str, named: list[bool], groups: list[bool]) -> None:

@@ -89,7 +89,7 @@ class LBFGS(Optimizer):
 
     def check_group(self, group: Group) -> None:
         """Domains of the options; one group only."""
-        if self.param_groups:
+        if self.param_groups and group["params"] is not self.param_groups[0]["params"]:
             raise InvalidArgumentError(
                 "LBFGS takes one group of parameters", "LBFGS, argument params",
                 "pass all parameters in one list; they share one step length",
@@ -108,8 +108,16 @@ class LBFGS(Optimizer):
         del group
         return {}
 
+    def slots(self, group: Group) -> tuple[str, ...]:
+        """No arrays of single parameters."""
+        del group
+        return ()
+
     def update(self, closure: Closure | None) -> Any:
-        """Iterate; returns the loss before the first iteration."""
+        """Iterate; returns the loss before the first iteration.
+
+        If the closure raises, parameters and state are as before the step.
+        """
         if not callable(closure):
             raise InvalidTypeError(
                 f"LBFGS evaluates the loss itself, but the closure is {closure!r}", "LBFGS.step",
@@ -122,7 +130,12 @@ class LBFGS(Optimizer):
         point = evaluate()
         first = evaluate.loss
         if not flat.largest(point.gradient) <= group["tolerance_grad"]:
-            _iterate(flat, memory, evaluate, point, group)
+            start = flat.values()
+            try:
+                _iterate(flat, memory, evaluate, point, group)
+            except BaseException:
+                flat.scatter(start)
+                raise
         memory.func_evals += evaluate.count
         memory.write()
         return first
@@ -240,7 +253,7 @@ def _iterate(
 def _search(
     flat: Flat, memory: _Memory, evaluate: _Evaluation, start: Point, group: Group
 ) -> Point:
-    """Go to where the line search ends; back to the start if the closure raises."""
+    """Go to where the line search ends."""
     x, direction = flat.values(), memory.d
 
     def at(t: float) -> Point:
@@ -249,11 +262,7 @@ def _search(
 
     largest = flat.largest(direction)
     shortest = group["tolerance_change"] / largest if largest else 0.0
-    try:
-        point, _ = strong_wolfe(at, start, memory.t, group["max_eval"] - evaluate.count, shortest)
-    except BaseException:
-        flat.scatter(x)
-        raise
+    point, _ = strong_wolfe(at, start, memory.t, group["max_eval"] - evaluate.count, shortest)
     memory.t = point.t
     flat.scatter(flat.along(x, point.t, direction))
     return point

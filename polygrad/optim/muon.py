@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 from polygrad.errors import DtypeError, InvalidArgumentError, ShapeError
 from polygrad.optim.algorithms import Parameters
-from polygrad.optim.arguments import at_least, counts
+from polygrad.optim.arguments import at_least, counts, numbers_of
 from polygrad.optim.optimizer import Group, Optimizer
 
 __all__ = ["Muon"]
@@ -85,9 +86,10 @@ class Muon(Optimizer):
         options = ("lr", "weight_decay", "momentum", "eps")
         at_least("Muon", 0.0, **{k: group[k] for k in options})
         counts("Muon", 0, ns_steps=group["ns_steps"])
+        coefficients = numbers_of("Muon", "ns_coefficients", group["ns_coefficients"], 3)
+        at_least("Muon", -math.inf, **coefficients)
         for name, wrong, rule in (
             ("ns_steps", group["ns_steps"] >= 100, "it must be below 100; 5 are usual"),
-            ("ns_coefficients", len(group["ns_coefficients"]) != 3, "pass three numbers"),
             ("adjust_lr_fn", group["adjust_lr_fn"] not in _RATES,
              "pass 'original', 'match_rms_adamw' or None"),
         ):  # fmt: skip

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from polygrad.config import enable_grad
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
-from polygrad.optim.arguments import as_list, check_parameter, names_of, rate_of
+from polygrad.optim.arguments import as_list, check_parameter, named_pair, names_of, rate_of
 from polygrad.optim.bucket import LARGE, Bucket, updates_each
 from polygrad.optim.plan import Plan, failed
-from polygrad.optim.state import constant, placed
+from polygrad.optim.state import constant, entries_of, placed
 from polygrad.tape import Hook
 from polygrad.tensor import Tensor, new_tensor, raw
 
@@ -111,8 +111,9 @@ class Optimizer(ABC):
         named = [isinstance(p, tuple) for p in params]
         names_of(where, named, ["param_names" in g for g in self.param_groups])
         if all(named):
-            group["param_names"] = [name for name, _ in params]
-            params = [p for _, p in params]
+            pairs = [named_pair(pair, where) for pair in params]
+            group["param_names"] = [name for name, _ in pairs]
+            params = [p for _, p in pairs]
         taken = {id(p) for g in self.param_groups for p in g["params"]}
         for p in params:
             check_parameter(p, where)
@@ -255,28 +256,45 @@ class Optimizer(ABC):
         Raises
         ------
         InvalidArgumentError
-            The groups differ in number or length: nothing is loaded.
+            The groups differ in number or length; an option is out of its domain; there is state of
+            a parameter that no group has.
+        InvalidTypeError, ShapeError, DtypeError
+            It is no state of an optimiser; an array of it does not fit its parameter.
+
+        Whatever is raised, nothing is loaded.
         """
-        given = dict(state_dict)
+        where = f"{type(self).__name__}.load_state_dict"
+        given = entries_of(state_dict, where)
         for hook in tuple(self._hooks["load_pre"]):
-            given = hook.function(self, given) or given  # type: ignore[call-arg]
+            given = entries_of(hook.function(self, given) or given, where)  # type: ignore[call-arg]
         groups = given["param_groups"]
         have = [len(group["params"]) for group in self.param_groups]
         comes = [len(group["params"]) for group in groups]
         if have != comes:
             raise InvalidArgumentError(
                 f"the state is of groups of {comes} parameters, this optimiser has {have}",
-                f"{type(self).__name__}.load_state_dict", "make the same groups first",
+                where, "make the same groups first",
             )  # fmt: skip
         place = {
             number: p
             for old, new in zip(groups, self.param_groups, strict=True)
             for number, p in zip(old["params"], new["params"], strict=True)
         }
-        loaded = {
-            place[number]: placed(place[number], own, self.begin(self.defaults))
-            for number, own in given["state"].items() if number in place
-        }  # fmt: skip
+        options = {}
+        for old, new in zip(groups, self.param_groups, strict=True):
+            group = {**new, **old, "params": new["params"]}
+            self.check_group(group)
+            options.update({id(p): group for p in group["params"]})
+        loaded = {}
+        for number, own in given["state"].items():
+            if number not in place:
+                raise InvalidArgumentError(
+                    f"there is state of parameter {number!r}, which no group has", where,
+                    f"parameters go by the numbers in the groups: {sorted(place)}",
+                )  # fmt: skip
+            p = place[number]
+            shapes = self.layout(options[id(p)], p.shape)
+            loaded[p] = placed(p, own, self.begin(self.defaults), shapes, f"{where}, {number!r}")
         self._plans = [None] * len(self.param_groups)
         self._state = loaded
         for old, new in zip(groups, self.param_groups, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import pickle
@@ -176,20 +177,36 @@ def test_a_loss_that_ends():
     np.testing.assert_allclose(host(p), [1.0, 1.0], atol=1e-4)
 
 
-def test_a_closure_that_raises_leaves_the_parameters_where_they_were():
-    params, loss = problem()
-    optimizer = pg.optim.LBFGS(params, line_search_fn="strong_wolfe")
-    before, count = flat(params), []
-    inner = closure_of(optimizer, loss, count)
+@pytest.mark.parametrize("line_search", [None, "strong_wolfe"])
+@pytest.mark.parametrize("evaluation", [1, 2, 3, 4, 7, 8])
+def test_a_closure_that_raises_leaves_parameters_and_state_as_they_were(line_search, evaluation):
+    """Otherwise the next step would learn a curvature from a step that it does not know."""
+    runs = []
+    for fails in (False, True):
+        params, loss = problem()
+        optimizer = pg.optim.LBFGS(params, max_iter=3, line_search_fn=line_search)
+        count = []
+        inner = closure_of(optimizer, loss, count)
+        optimizer.step(inner)
+        before, state = flat(params), optimizer.state_dict()
+        if fails:
+            last = len(count) + evaluation
 
-    def closure():
-        if len(count) == 1:  # the first trial of the search
-            raise KeyboardInterrupt
-        return inner()
+            def closure(inner=inner, count=count, last=last):
+                if len(count) == last - 1:
+                    raise KeyboardInterrupt
+                return inner()
 
-    with pytest.raises(KeyboardInterrupt):
-        optimizer.step(closure)
-    np.testing.assert_array_equal(flat(params), before)
+            with contextlib.suppress(KeyboardInterrupt):
+                while True:
+                    before, state = flat(params), optimizer.state_dict()
+                    optimizer.step(closure)
+            np.testing.assert_array_equal(flat(params), before)
+            assert repr(optimizer.state_dict()) == repr(state)
+        while optimizer.state[params[0]]["n_iter"] < 12:
+            optimizer.step(inner)
+        runs.append(flat(params))
+    np.testing.assert_array_equal(*runs)
 
 
 # ---- parameters and state -----------------------------------------------------------------------

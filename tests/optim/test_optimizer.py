@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import polygrad as pg
-from polygrad.errors import InvalidArgumentError, InvalidTypeError
+from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.testing import assert_close
 from polygrad.testing.compare import host
 
@@ -144,6 +144,8 @@ def test_members_that_come_and_go():
         (lambda p: [p * 2], InvalidArgumentError, "no leaf"),
         (lambda p: [pg.tensor([1])], InvalidArgumentError, "int64"),
         (lambda p: [{"lr": 0.1}], InvalidTypeError, "'params'"),
+        (lambda p: [("a",)], InvalidTypeError, "a tuple of str is no named parameter"),
+        (lambda p: [(1, p)], InvalidTypeError, "a tuple of int, Parameter"),
         (lambda p: [("a", p), pg.nn.Parameter(pg.zeros(2))], InvalidArgumentError, "1 of 2"),
         (lambda p: [{"params": [p]}, {"params": [("a", pg.nn.Parameter(pg.zeros(2)))]}],
          InvalidArgumentError, "some groups have names"),
@@ -248,6 +250,83 @@ def test_state_of_another_dtype_is_cast_and_of_other_sizes_refused():
     with pytest.raises(InvalidArgumentError, match=r"\[3\]"):
         c.load_state_dict(a.state_dict())
     assert not c.state
+
+
+def damaged(**changes):
+    def damage(saved):
+        for name, value in changes.items():
+            own, group = saved["state"][0], saved["param_groups"][0]
+            (own if name in own else group)[name] = value
+        return saved
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    ("damage", "error", "words"),
+    [
+        (lambda s: None, InvalidTypeError, "NoneType is no state of an optimiser"),
+        (lambda s: {"state": {}}, InvalidTypeError, "no state of an optimiser"),
+        (lambda s: {**s, "state": None}, InvalidTypeError, "no state of an optimiser"),
+        (lambda s: {**s, "param_groups": [{"lr": 1.0}]}, InvalidTypeError, "no state of an"),
+        (lambda s: {**s, "state": {"0": s["state"][0]}}, InvalidArgumentError, "parameter '0'"),
+        (lambda s: {**s, "state": {0: None}}, InvalidTypeError, "is a dictionary, not NoneType"),
+        (damaged(exp_avg=np.ones(5)), ShapeError, r"exp_avg has shape \(5,\), not \(2, 3\)"),
+        (damaged(exp_avg=np.ones((1, 3))), ShapeError, r"shape \(1, 3\), not \(2, 3\)"),
+        (damaged(exp_avg=np.ones((2, 3)) * 1j), DtypeError, "exp_avg is complex"),
+        (damaged(exp_avg="x"), InvalidTypeError, "exp_avg is a str"),
+        (damaged(step="x"), InvalidTypeError, "step is 'x'"),
+        (damaged(step=math.nan), InvalidTypeError, "step is nan"),
+        (damaged(step=-1), InvalidArgumentError, "step is -1"),
+        (damaged(lr=-1.0), InvalidArgumentError, "lr is -1"),
+        (damaged(betas=(0.9,)), InvalidArgumentError, r"betas is \(0.9,\)"),
+    ],
+)
+def test_a_state_that_is_damaged_is_refused_whole(damage, error, words):
+    """It was found out in the next step, in the middle of it, or not at all."""
+    p = pg.nn.Parameter(pg.ones((2, 3)))
+    optimizer = pg.optim.Adam([p], lr=0.1)
+    train(optimizer, [p], 2)
+    before = repr(optimizer.state_dict())
+    with pytest.raises(error, match=words):
+        optimizer.load_state_dict(damage(optimizer.state_dict()))
+    assert repr(optimizer.state_dict()) == before
+
+
+def test_a_learning_rate_that_became_a_tensor_is_looked_at_in_each_step():
+    (p,) = parameters(1)
+    optimizer = pg.optim.SGD([p], lr=0.1)
+    give([p])
+    for lr, word in ((pg.tensor([1.0, 2.0]), "shape"), (pg.ones(1).requires_grad_(), "grad")):
+        optimizer.param_groups[0]["lr"] = lr
+        with pytest.raises(InvalidArgumentError, match=word):
+            optimizer.step()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "error"),
+    [
+        ("Adam", {"betas": 0.9}, InvalidTypeError),
+        ("Adam", {"betas": (0.9,)}, InvalidArgumentError),
+        ("Adam", {"lr": 10**400}, InvalidArgumentError),
+        ("Lion", {"betas": (0.9, 0.99, 0.5)}, InvalidArgumentError),
+        ("Adafactor", {"eps": None}, InvalidTypeError),
+        ("Muon", {"ns_coefficients": 3.0}, InvalidTypeError),
+        ("Muon", {"ns_coefficients": (1.0, "a", 2.0)}, InvalidTypeError),
+        ("Rprop", {"etas": (0.5, 1.2, 3.0)}, InvalidArgumentError),
+        ("Rprop", {"etas": (None, 1.2)}, InvalidTypeError),
+        ("Rprop", {"step_sizes": 1.0}, InvalidTypeError),
+        ("Rprop", {"step_sizes": (None, None)}, InvalidTypeError),
+        ("Rprop", {"step_sizes": (2.0, 1.0)}, InvalidArgumentError),
+        ("ASGD", {"lambd": "a"}, InvalidTypeError),
+        ("ASGD", {"alpha": math.nan}, InvalidArgumentError),
+        ("ASGD", {"t0": None}, InvalidTypeError),
+        ("SGD", {"dampening": "a"}, InvalidTypeError),
+    ],
+)
+def test_options_of_a_wrong_kind_are_named_when_they_are_given(name, options, error):
+    with pytest.raises(error, match=next(iter(options))):
+        getattr(pg.optim, name)([pg.nn.Parameter(pg.ones((2, 2)))], **options)
 
 
 def test_state_that_pytorch_saved():

@@ -161,7 +161,7 @@ def test_a_gradient_of_zero_with_a_tiny_eps():
      DtypeError),
     (lambda p: pg.optim.Muon([p], ns_steps=100), "below 100", InvalidArgumentError),
     (lambda p: pg.optim.Muon([p], ns_steps=2.5), "ns_steps", InvalidTypeError),
-    (lambda p: pg.optim.Muon([p], ns_coefficients=(1.0, 2.0)), "three", InvalidArgumentError),
+    (lambda p: pg.optim.Muon([p], ns_coefficients=(1.0, 2.0)), "3 numbers", InvalidArgumentError),
     (lambda p: pg.optim.Muon([p], adjust_lr_fn="x"), "adjust_lr_fn", InvalidArgumentError),
     (lambda p: pg.optim.Muon([p], momentum=-0.1), "momentum", InvalidArgumentError),
     (lambda p: pg.optim.Muon([p], eps=-1.0), "eps", InvalidArgumentError),
