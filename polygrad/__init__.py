@@ -83,12 +83,9 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f"polygrad.{module}"), name)
     if name in _LAZY:
         return importlib.import_module(f"polygrad.{name}")
-    from polygrad.hints import hint  # noqa: PLC0415  for a mistake only
+    from polygrad.hints import missing  # noqa: PLC0415  for a mistake only
 
-    advice = hint(name)
-    raise AttributeError(
-        f"module 'polygrad' has no attribute {name!r}" + (f": {advice}" if advice else "")
-    )
+    raise missing(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from polygrad import dtypes
 from polygrad.casting import ACTIVE, Policy, policy
@@ -26,6 +26,15 @@ from polygrad.tensor import Tensor
 from polygrad.tree import tree_map
 
 __all__ = ["GradScaler", "autocast"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Names of PyTorch that are called otherwise: the error says how."""
+        from polygrad.hints import missing  # noqa: PLC0415  for a mistake only
+
+        raise missing(__name__, name)
+
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _LEAST = 2.0**-126  # of the scale: float32's least normal number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from polygrad.errors import InvalidTypeError
 
@@ -37,6 +37,13 @@ class Device:
             )
         self.name = name
         self.kind, _, self.rest = name.partition(":")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """PyTorch's `type` and `index`: the error says what to write."""
+        from polygrad.hints import attribute_error  # noqa: PLC0415  for a mistake only
+
+        advice = {"type": "write device.kind", "index": "write device.rest"}.get(name, "")
+        raise attribute_error("'Device' object", name, advice)
 
     def __eq__(self, other: object) -> bool:
         """Equal to a Device or a string of the same name."""

@@ -1,40 +1,138 @@
-"""Names that hands know from PyTorch and NumPy, and what they are called here."""
+"""What to say when a name is not found: many are those of PyTorch or NumPy, and called otherwise.
+
+Read for a mistake only. A name is looked up in `polygrad.hint_tables`, then in the other modules of
+polygrad; a trailing underscore is taken for a write in place.
+"""
 
 from __future__ import annotations
 
-__all__ = ["hint"]
+import importlib
+import importlib.util
+import sys
+from typing import Any
 
-_CALLED = {
-    "absolute": "abs", "amax": "max", "amin": "min", "arange_like": "arange", "arccos": "acos",
-    "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2",
-    "arctanh": "atanh", "array": "tensor", "as_tensor": "asarray", "bmm": "matmul",
-    "bucketize": "digitize", "cat": "concat", "clamp": "clip", "concatenate": "concat",
-    "cross": "linalg.cross", "cumprod": "cumulative_prod", "cumsum": "cumulative_sum",
-    "div": "divide", "eq": "equal", "fliplr": "flip", "flipud": "flip",
-    "fold": "nn.functional.fold", "from_numpy": "asarray", "ge": "greater_equal",
-    "gt": "greater", "index_select": "take", "invert": "bitwise_invert",
-    "le": "less_equal", "logcumsumexp": "cumulative_logsumexp", "lt": "less", "mm": "matmul",
-    "movedim": "moveaxis", "mul": "multiply", "ne": "not_equal", "neg": "negative",
-    "permute": "permute_dims", "power": "pow", "rand": "random.uniform",
-    "randint": "random.integers", "randn": "random.normal", "randperm": "random.permutation",
-    "relu": "nn.functional.relu", "sigmoid": "nn.functional.sigmoid", "sub": "subtract",
-    "swapaxes": "moveaxis", "take_along_dim": "take_along_axis", "transpose": "permute_dims",
-    "true_divide": "divide", "unfold": "nn.functional.unfold", "unique": "unique_values",
-    "unsqueeze": "expand_dims",
-    "bernoulli": "random.bernoulli", "multinomial": "random.multinomial",
-    "poisson": "random.poisson",
-    "digamma": "special.digamma", "erfinv": "special.erfinv", "lgamma": "special.gammaln",
-    "mvlgamma": "special.multigammaln", "polygamma": "special.polygamma",
-    "sinc": "special.sinc", "xlogy": "special.xlogy",
-}  # fmt: skip
+from polygrad.hint_tables import CALLED, FAMILIES, METHODS, SAY, SUBMODULES
+
+__all__ = ["attribute_error", "hint", "method_hint", "missing"]
+
+_PLACES = (
+    "", "linalg", "fft", "special", "random", "autograd", "amp", "nn.functional", "nn", "nn.init",
+    "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "optim",
+    "optim.lr_scheduler", "optim.swa_utils", "data", "io", "metrics", "testing",
+)  # fmt: skip
 
 
-def hint(name: str) -> str:
-    """What to say about a name that polygrad does not have; empty where there is nothing to say.
+def _has(module: Any, name: str) -> bool:
+    """Whether a module offers the name, without asking its `__getattr__`, which would ask here."""
+    return name in getattr(module, "__all__", ())
+
+
+def _is_part(module: str, name: str) -> bool:
+    """`from polygrad import doctor` asks for an attribute before the module is imported."""
+    package = hasattr(sys.modules.get(module), "__path__")
+    return package and importlib.util.find_spec(f"{module}.{name}") is not None
+
+
+def _found(name: str) -> str:
+    """Where else in polygrad the name is, as `pg.linalg.det`; empty if nowhere."""
+    for place in _PLACES:
+        module = importlib.import_module(f"polygrad.{place}" if place else "polygrad")
+        if _has(module, name):
+            return f"pg.{place}.{name}" if place else f"pg.{name}"
+    return ""
+
+
+def hint(name: str, module: str = "polygrad") -> str:
+    """What to say about a name that a module does not have; empty where there is nothing to say.
 
     >>> hint("cat")
-    'it is called pg.concat here, with axis= for dim='
+    'write pg.concat'
+    >>> hint("softplus_", "polygrad.nn.functional")
+    'write F.softplus(x, inplace=True)'
+    >>> hint("set_printoptions")
+    'write numpy.set_printoptions(...)'
     """
-    if name in _CALLED:
-        return f"it is called pg.{_CALLED[name]} here, with axis= for dim="
-    return ""
+    if name.startswith("_") or _is_part(module, name):
+        return ""
+    if _has(sys.modules.get(module), f"{name}_"):
+        return f"it is {module.replace('polygrad', 'pg', 1)}.{name}_"
+    if name in SAY:
+        return SAY[name]
+    if name in CALLED:
+        return f"write pg.{CALLED[name]}"
+    if name in SUBMODULES:
+        return SUBMODULES[name]
+    if name.startswith("Lazy"):
+        return f"say the sizes: nn.{name[4:]}"
+    if name.endswith("_with_indices"):
+        return f"write pg.nn.functional.{name.removesuffix('_with_indices')}(return_indices=True)"
+    if name.endswith("Tensor"):
+        return "write pg.tensor(data, dtype=...)"
+    found = _found(name)
+    return f"it is {found}" if found else _of_underscore(name, module) or _of_family(name)
+
+
+def _of_family(name: str) -> str:
+    """Of names that begin alike, and are all not here."""
+    return next((text for start, text in FAMILIES.items() if name.startswith(start)), "")
+
+
+def _of_underscore(name: str, module: str) -> str:
+    """`relu_`, `exp_`: writes in place."""
+    if not name.endswith("_"):
+        return ""
+    if module == "polygrad.nn.functional" and _found(name[:-1]):
+        return f"write F.{name[:-1]}(x, inplace=True)"
+    return _in_place(name[:-1])
+
+
+def _in_place(name: str) -> str:
+    """What to write for the method of this name with an underscore."""
+    if name in SAY:
+        return f"write x[...] = values; for these {SAY[name]}"
+    call = _call(name)
+    return f"write x[...] = {call}" if call else ""
+
+
+def _call(name: str) -> str:
+    """How a function of this name is called with a Tensor x."""
+    path = CALLED.get(name, name)
+    tensor: Any = importlib.import_module("polygrad").Tensor
+    if hasattr(tensor, path):
+        return f"x.{path}(...)"
+    found = f"pg.{path}" if name in CALLED else _found(path)
+    return f"{found}(x, ...)" if found else ""
+
+
+def method_hint(name: str) -> str:
+    """What to say about a method or attribute that a Tensor does not have.
+
+    >>> method_hint("unsqueeze"), method_hint("exp_"), method_hint("float")
+    ('write x.expand_dims(...)', 'write x[...] = x.exp(...)', 'write x.to(pg.float32)')
+    """
+    if name.startswith("_"):
+        return ""
+    if name in METHODS:
+        return METHODS[name]
+    if name in SAY:
+        return SAY[name]
+    call = _call(name)
+    if call:
+        return f"write {call}"
+    return (_in_place(name[:-1]) if name.endswith("_") else "") or _of_family(name)
+
+
+def attribute_error(owner: str, name: str, advice: str) -> AttributeError:
+    """The error; where there is advice, Python is kept from guessing at a name that is near.
+
+    >>> attribute_error("module 'polygrad'", "cat", hint("cat"))
+    AttributeError("module 'polygrad' has no attribute 'cat': write pg.concat")
+    """
+    if advice:
+        return AttributeError(f"{owner} has no attribute {name!r}: {advice}", name=name, obj=None)
+    return AttributeError(f"{owner} has no attribute {name!r}")
+
+
+def missing(module: str, name: str) -> AttributeError:
+    """The error for a name that a module does not have."""
+    return attribute_error(f"module {module!r}", name, hint(name, module))

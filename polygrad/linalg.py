@@ -13,4 +13,6 @@ __all__ = sorted(_FUNCTIONS)  # noqa: PLE0605  the registry's names are not lite
 
 def __getattr__(name: str) -> Any:
     """For type checkers: all names come from the registry."""
-    raise AttributeError(f"module 'polygrad.linalg' has no attribute {name!r}")
+    from polygrad.hints import missing  # noqa: PLC0415  for a mistake only
+
+    raise missing(__name__, name)

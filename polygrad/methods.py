@@ -39,7 +39,7 @@ _LATE_METHODS = (  # of chapters that are read when first used; a test holds the
     "gather", "index_copy", "index_fill", "inner", "kron", "kthvalue", "lerp", "log_softmax",
     "masked_fill", "masked_scatter", "masked_select", "median", "nan_to_num", "nanmean",
     "nanmedian", "nanquantile", "nansum", "norm", "quantile", "scatter", "scatter_add",
-    "scatter_reduce", "softmax", "topk", "trace",
+    "scatter_reduce", "softmax", "split", "topk", "trace",
 )  # fmt: skip
 _REDUCTIONS = (  # that NumPy's functions of these names call
     "sum", "prod", "mean", "var", "std", "max", "min", "any", "all", "argmax", "argmin",
@@ -110,6 +110,7 @@ def attach_methods() -> None:
     _attach("__array_ufunc__", array_ufunc)
     _attach("__array_function__", array_function)
     _attach("to_device", to_device)
+    _attach("__getattr__", no_attribute)
 
 
 def _late(name: str) -> Callable[..., Any]:
@@ -319,6 +320,13 @@ def array_function(
 
     del self, types
     return of_function(function, args, keywords)
+
+
+def no_attribute(self: Tensor, name: str) -> Any:
+    """What a Tensor does not have: the error says what to write for a method of PyTorch's."""
+    from polygrad.hints import attribute_error, method_hint  # noqa: PLC0415  for a mistake only
+
+    raise attribute_error(f"{type(self).__name__!r} object", name, method_hint(name))
 
 
 def to(

@@ -12,9 +12,8 @@ import importlib.util
 import os
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import ContextDecorator
+from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,6 +87,7 @@ _by_type: dict[type, Backend] = {}
 _scanned: list[bool] = []
 _loading = threading.RLock()
 chosen_device: ContextVar[Device | None] = ContextVar("polygrad.chosen_device", default=None)
+_entered: ContextVar[tuple[Token[Device | None], ...]] = ContextVar("polygrad.entered", default=())
 _process_default: list[Device] = []
 
 
@@ -356,17 +356,30 @@ def set_default_device(device: str | Device | None) -> None:
         _process_default.append(find_device(device))
 
 
-@contextmanager
-def device(device: str | Device) -> Iterator[Device]:
-    """New tensors are made on `device` within the `with` block, in this thread.
+class ChosenDevice(Device, ContextDecorator):
+    """A device that is the default one within a `with` block, or in a function it decorates."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> Device:
+        """New tensors are made here from now on, in this thread."""
+        _entered.set((*_entered.get(), chosen_device.set(self)))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """The device before is chosen again."""
+        *outer, token = _entered.get()
+        _entered.set(tuple(outer))
+        chosen_device.reset(token)
+
+
+def device(device: str | Device) -> ChosenDevice:
+    """The device of that name, which must be there; `with device(name):` makes new tensors on it.
 
     >>> with device("cpu") as d:
     ...     print(d)
     cpu
+    >>> d == "cpu"
+    True
     """
-    found = find_device(device)
-    token = chosen_device.set(found)
-    try:
-        yield found
-    finally:
-        chosen_device.reset(token)
+    return ChosenDevice(find_device(device))

@@ -513,3 +513,55 @@ def test_shapes_broadcast_as_numpy_says():
         else:
             assert pg.broadcast_shapes(*shapes) == want
     assert pg.broadcast_shapes() == ()
+
+
+# ---- split --------------------------------------------------------------------------------------
+SPLITS = [
+    (3, 0), (1, 0), (2, 1), ([2, 5], 0), ([], 0), ([5, 2], 0), ([-2], 0), ([99], 1),
+    (range(2, 6, 2), 0), (np.asarray([1, 4]), 0), (np.int64(3), 0), (np.asarray(2), 0), ([1], -1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cuts", "axis"), SPLITS)
+def test_split_is_numpy_s(device, cuts, axis):
+    x = leaf(device, 6, 4)
+    parts = pg.split(x, cuts, axis=axis)
+    wanted = np.split(values(6, 4), cuts, axis=axis)
+    assert len(parts) == len(wanted)
+    for part, want in zip(parts, wanted, strict=True):
+        assert part.shape == want.shape
+        np.testing.assert_array_equal(part.detach().numpy(), want)
+    pg.sum(parts[0]).backward()
+    left = np.zeros((6, 4), "f4")
+    np.split(left, cuts, axis=axis)[0][...] = 1
+    np.testing.assert_array_equal(x.grad.numpy(), left)
+
+
+def test_split_makes_views(device):
+    x = pg.tensor(values(4), device=device)
+    first, second = x.split(2)
+    second[0] = 9.0
+    first += 1.0
+    np.testing.assert_array_equal(x.numpy()[:3], [*(values(4)[:2] + 1), 9.0])
+
+
+@pytest.mark.parametrize(
+    ("cuts", "axis", "error", "text"),
+    [
+        (4, 0, InvalidArgumentError, "an axis of length 6 has no 4 equal parts.*range"),
+        (0, 0, InvalidArgumentError, "no 0 equal parts"),
+        (-1, 0, InvalidArgumentError, "no -1 equal parts"),
+        (1.5, 0, InvalidTypeError, "1.5 is no int"),
+        (["a"], 0, InvalidTypeError, "'a' is no int"),
+        (2, 2, OutOfRangeError, "axis 2 is out of range"),
+    ],
+)
+def test_split_refuses(cuts, axis, error, text):
+    with pytest.raises(error, match=text):
+        pg.split(pg.ones((6, 4)), cuts, axis=axis)
+
+
+def test_an_axis_that_is_an_array_is_named(device):
+    x = leaf(device, 2, 3)
+    with pytest.raises(InvalidTypeError, match=r"not an array of shape \(2, 1\). gather, argument"):
+        pg.gather(x, 1, pg.zeros((2, 1), dtype=pg.int64))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import sys
@@ -362,6 +363,27 @@ def test_python_m_polygrad():
     )
     assert run.stdout.startswith("polygrad ")
     assert "numpy: works" in run.stdout
+
+
+def test_a_device_is_a_value_and_a_context(registered):
+    registered(entry())
+    place = pg.device("fake")
+    assert isinstance(place, pg.Device)
+    assert (place, str(place), hash(place)) == ("fake:0", "fake:0", hash("fake:0"))
+    assert copy.deepcopy(place) == place
+    assert pg.ones(2).to(pg.device("cpu")).device == "cpu"
+    with place as entered, place:
+        assert entered is place
+        assert registry.default_device() == "fake:0"
+        with pg.device("fake:1"):
+            assert registry.default_device() == "fake:1"
+        assert registry.default_device() == "fake:0"
+    with pytest.raises(RuntimeError), place:
+        raise RuntimeError
+    assert registry.default_device() == "cpu"
+    assert place(registry.default_device)() == "fake:0"
+    with pytest.raises(UnknownDeviceError):
+        pg.device("quantum:0")
 
 
 # ---- the default device -------------------------------------------------------------------------

@@ -30,7 +30,7 @@ _STEPS = {
     "creation": 1, "data_type": 1,
     "elementwise": 2, "special": 2,
     "manipulation": 3, "indexing": 3, "searching": 3, "sorting": 3, "sets": 3, "scattering": 3,
-    "masking": 3, "diagonals": 3, "index arrays": 3, "selection": 3,
+    "masking": 3, "diagonals": 3, "index arrays": 3, "selection": 3, "splitting": 3,
 }  # fmt: skip
 _SPACES = {"": 4, "nn.functional": 6, "linalg": 7, "fft": 8, "special": 8}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from polygrad.data.collate import default_collate
 from polygrad.data.dataset import (
     ChainDataset,
@@ -31,3 +33,11 @@ __all__ = [
     "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "WorkerInfo",
     "default_collate", "get_worker_info", "random_split",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Names of PyTorch that are called otherwise: the error says how."""
+        from polygrad.hints import missing  # noqa: PLC0415  for a mistake only
+
+        raise missing(__name__, name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from polygrad.nn import functional, init, utils
 from polygrad.nn.activation import (
     CELU,
@@ -185,3 +187,11 @@ __all__ = [
     "register_module_forward_hook", "register_module_forward_pre_hook",
     "register_module_full_backward_hook", "register_module_full_backward_pre_hook", "utils",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Names of PyTorch that are called otherwise: the error says how."""
+        from polygrad.hints import missing  # noqa: PLC0415  for a mistake only
+
+        raise missing(__name__, name)

@@ -24,4 +24,6 @@ __all__ = ["linear", "tanh", *_FUNCTIONS]  # noqa: PLE0604  the registry's names
 
 def __getattr__(name: str) -> Callable[..., Tensor]:
     """For type checkers: the rest comes from the registry."""
-    raise AttributeError(f"module 'polygrad.nn.functional' has no attribute {name!r}")
+    from polygrad.hints import missing  # noqa: PLC0415  for a mistake only
+
+    raise missing(__name__, name)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -26,6 +26,15 @@ __all__ = [
     "normal_", "ones_", "orthogonal_", "skipped", "sparse_", "trunc_normal_", "uniform_",
     "xavier_normal_", "xavier_uniform_", "zeros_",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Names of PyTorch that are called otherwise: the error says how."""
+        from polygrad.hints import missing  # noqa: PLC0415  for a mistake only
+
+        raise missing(__name__, name)
+
 
 Host = np.ndarray[Any, Any]
 Filler = TypeVar("Filler", bound=Callable[..., Tensor])

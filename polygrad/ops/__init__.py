@@ -65,6 +65,7 @@ LATE = {
     "histogram": ("bincount", "digitize", "histogram", "histogram_bin_edges"),
     "index_arrays": ("tril_indices", "triu_indices", "unravel_index"),
     "softmax": ("log_softmax", "softmax"),
+    "splitting": ("split",),
 }  # fmt: skip
 _LATE_CHAPTER = {name: chapter for chapter, names in LATE.items() for name in names}
 

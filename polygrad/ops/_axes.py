@@ -46,12 +46,12 @@ def normalize_axis(axis: Any, ndim: int, where: str, name: str = "axis") -> int:
     >>> normalize_axis(-1, 3, "flip")
     2
     """
-    try:
-        found: int = axis.__index__()
-    except AttributeError:
+    if not hasattr(axis, "__index__") or getattr(axis, "ndim", None):
+        shown = f"an array of shape {axis.shape}" if getattr(axis, "ndim", None) else repr(axis)
         raise InvalidTypeError(
-            f"an axis is an int, not {axis!r}", f"{where}, argument {name}", "pass an int"
-        ) from None
+            f"an axis is an int, not {shown}", f"{where}, argument {name}", "write axis=0, or 1, …"
+        )
+    found: int = axis.__index__()
     if not -ndim <= found < ndim:
         has = f"the tensor has {ndim} axes" if ndim else "a 0-d tensor has no axes"
         raise OutOfRangeError(

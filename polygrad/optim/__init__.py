@@ -26,4 +26,6 @@ def __getattr__(name: str) -> Any:
     """`swa_utils` is imported when it is first used: it needs `polygrad.nn`."""
     if name == "swa_utils":
         return importlib.import_module("polygrad.optim.swa_utils")
-    raise AttributeError(f"module 'polygrad.optim' has no attribute {name!r}")
+    from polygrad.hints import missing  # noqa: PLC0415  for a mistake only
+
+    raise missing(__name__, name)

@@ -5,6 +5,8 @@ Note [The stream] of `polygrad.streams.generator` says how the numbers are made.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from polygrad.random.choices import categorical, integers, multinomial, permutation
 from polygrad.random.continuous import (
     cauchy,
@@ -40,3 +42,11 @@ __all__ = [
     "manual_seed", "multinomial", "normal", "permutation", "poisson", "seed", "set_state",
     "student_t", "truncated_normal", "uniform", "weibull",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Names of PyTorch that are called otherwise: the error says how."""
+        from polygrad.hints import missing  # noqa: PLC0415  for a mistake only
+
+        raise missing(__name__, name)

@@ -398,7 +398,7 @@ def test_weight_norm_reads_the_names_of_old_files():
 
 
 def test_the_old_functions_say_where_the_new_ones_are():
-    with pytest.raises(AttributeError, match=r"it is parametrizations\.weight_norm here"):
+    with pytest.raises(AttributeError, match=r"write pg\.nn\.utils\.parametrizations\.weight_norm"):
         nn.utils.weight_norm  # noqa: B018
     with pytest.raises(AttributeError, match=r"no attribute 'pruning'$"):
         nn.utils.pruning  # noqa: B018

@@ -57,10 +57,9 @@ def __getattr__(name: str) -> Any:
     """`parametrizations` reads the chapters of linear algebra: it is imported when first used."""
     if name == "parametrizations":
         return importlib.import_module("polygrad.nn.utils.parametrizations")
-    advice = ""
-    if name in ("spectral_norm", "weight_norm"):
-        advice = f": it is parametrizations.{name} here, with axis= for dim="
-    raise AttributeError(f"module 'polygrad.nn.utils' has no attribute {name!r}{advice}")
+    from polygrad.hints import missing  # noqa: PLC0415  for a mistake only
+
+    raise missing(__name__, name)
 
 
 def _gradients(parameters: Tensors) -> list[Tensor]:

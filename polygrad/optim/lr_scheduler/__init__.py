@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from polygrad.optim.lr_scheduler.base import LRScheduler
 from polygrad.optim.lr_scheduler.composite import ChainedScheduler, SequentialLR
 from polygrad.optim.lr_scheduler.cyclic import CyclicLR, OneCycleLR
@@ -24,3 +26,11 @@ __all__ = [
     "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
     "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Names of PyTorch that are called otherwise: the error says how."""
+        from polygrad.hints import missing  # noqa: PLC0415  for a mistake only
+
+        raise missing(__name__, name)
