@@ -24,7 +24,7 @@ from polygrad.families import operations_of
 from polygrad.ops import functions_of
 from polygrad.registry import Entry, register_backend
 from polygrad.testing import floating, samples_of, take_apart
-from tests.special_references import CASES
+from polygrad_conformance.special_references import CASES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "special_functions.md"
 LIBRARIES = {

@@ -15,8 +15,8 @@ import pytest
 import polygrad as pg
 from polygrad.families import operations_of
 from polygrad.ops import functions_of
+from polygrad_conformance.special_references import CASES
 from tests import special_table
-from tests.special_references import CASES
 
 functions_of("special")
 ROOT = Path(__file__).resolve().parent.parent

@@ -8,6 +8,7 @@ from typing import Any
 from polygrad_conformance.case import Case, Measure
 from polygrad_conformance.checks import make
 from polygrad_conformance.compare import compare_call
+from polygrad_conformance.mpmath_points import check, has_points
 from polygrad_conformance.points import points_of
 
 
@@ -22,3 +23,5 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
             return measure
 
         yield make(subject, dtype, "value", sample.name, action)
+    if has_points(subject, dtype, level):
+        yield make(subject, dtype, "value", "mpmath", lambda target: check(target, subject))

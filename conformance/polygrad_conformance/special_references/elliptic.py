@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mpmath as mp
 
-from tests.special_references.case import Case, one, pairs
+from polygrad_conformance.special_references.case import Case, one, pairs
 
 _M = one(-1e9, -30.0, -0.5, -1e-9, 0.0, 1e-9, 0.3, 0.97, 1 - 1e-9)
 _INCOMPLETE = [*pairs((0.01, 0.7, 1.5, -1.2, 5.0), (-20.0, 0.0, 1e-9, 0.6)), (1.5, 0.999)]

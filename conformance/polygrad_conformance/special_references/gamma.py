@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mpmath as mp
 
-from tests.special_references.case import Case, one, pairs
+from polygrad_conformance.special_references.case import Case, one, pairs
 
 _GAMMA = one(
     1e-10, 1e-3, 0.1, 0.5, 1.0, 1.4616, 2.5, 7.0, 30.0, -1e-5, -1.5, -2.7, -30.2, -3 - 1e-6, -100.3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mpmath as mp
 
-from tests.special_references.case import Case, both, one, pairs
+from polygrad_conformance.special_references.case import Case, both, one, pairs
 
 _X = (1e-8, 1e-3, 0.1, 0.5, 0.99, 1.01, 2.0, 5.3, 20.0)
 _LOG_RATIO = [(1.0, 1.0), (1.0, 1 + 1e-9), (1.0, 0.7), (2.0, 300.0), (1e-100, 1e100), (3.0, 1e-9)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mpmath as mp
 
-from tests.special_references.case import Case, one, pairs
+from polygrad_conformance.special_references.case import Case, one, pairs
 
 _X = one(1e-9, 1e-3, 0.3, 1.7, 12.0, 50.0)
 

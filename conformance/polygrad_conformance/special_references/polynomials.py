@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mpmath as mp
 
-from tests.special_references.case import Case
+from polygrad_conformance.special_references.case import Case
 
 _N = (0, 1, 2, 7)
 _UNIT = [(n, x) for n in _N for x in (-0.97, 0.3, 0.9)]
