@@ -118,8 +118,7 @@ def tensor(
     tensor([1., 2.], dtype=float32, requires_grad=True)
     """
     if isinstance(data, Tensor):
-        made = detach(to_place(data, dtype, device))
-        made = new_tensor(made.kernels.backend.copy(raw(made)), made.kernels)
+        made = _copied(detach(to_place(data, dtype, device)))
     elif not isinstance(data, np.ndarray) and backend_of(data) is not None:
         return tensor(asarray(data), dtype, device, requires_grad)
     elif contains_tensor(data):
@@ -224,13 +223,16 @@ def _wrap(obj: Any, dtype: Any, device: Any, copy: bool | None) -> Tensor:
         backend = backend if find_backend(find_device(device).kind) is backend else None
     if backend is not None:
         made = operand(obj, "asarray")
-        if copy:
-            made = new_tensor(made.kernels.backend.copy(made.array), made.kernels)
-        return made  # type: ignore[no-any-return]
+        return _copied(made) if copy else made  # type: ignore[no-any-return]
     if copy is False:
         raise _copy_needed(f"a {type(obj).__name__} is not in the memory of the device", "asarray")
     host, kernels = _place(*host_data(obj, "asarray"), dtype, device, "asarray")
     return new_tensor(kernels.from_numpy(host), kernels)
+
+
+def _copied(t: Tensor) -> Tensor:
+    """A tensor of its own memory, which is not recorded."""
+    return new_tensor(t.kernels.coerce(t.kernels.backend.copy(raw(t))), t.kernels)
 
 
 def to_place(t: Tensor, dtype: Any = None, device: Any = None) -> Tensor:

@@ -217,7 +217,7 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     if not x.ndim:
         raise ShapeError("a 0-d tensor has no indices", f"nonzero{describe([x])}", "use bool(x)")
     k = x.kernels
-    return tuple(new_tensor(i, k.of(i)) for i in k.nonzero(raw(x)))
+    return tuple(new_tensor(i, k.of(i)) for i in map(k.coerce, k.nonzero(raw(x))))
 
 
 # ---- sorted sequences ---------------------------------------------------------------------------

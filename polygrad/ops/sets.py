@@ -71,7 +71,7 @@ def unique_all(x: Any, /) -> UniqueAll:
     flat = reshape.call(x, shape=(x.size,))
     values = getitem.call(flat, key=(found.indices,))
     rest = (found.indices, k.xp.reshape(found.inverse_indices, x.shape), found.counts)
-    return UniqueAll(values, *(new_tensor(i, k.of(i)) for i in rest))
+    return UniqueAll(values, *(new_tensor(i, k.of(i)) for i in map(k.coerce, rest)))
 
 
 @_table.public(samples=_samples, kinds="bifc")

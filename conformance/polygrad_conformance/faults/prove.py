@@ -6,9 +6,10 @@ of operation and kind whose faults are all void has a check that cannot fail.
 
 from __future__ import annotations
 
+import fnmatch
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from polygrad_conformance.case import Case
@@ -22,7 +23,9 @@ from polygrad_conformance.faults.variants import variant
 from polygrad_conformance.record import Result
 from polygrad_conformance.target import Target
 
-__all__ = ["Outcome", "Proof", "false_alarms", "needed", "prove", "search"]
+__all__ = [
+    "Outcome", "Proof", "false_alarms", "independent", "needed", "prove", "search",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -120,3 +123,41 @@ def false_alarms(name: str, level: str = "smoke") -> list[Result]:
             result for _, result in execute(collect(level), Target(FAULTY.name, level))
             if result is not None and result.failed
         ]  # fmt: skip
+
+
+def independent(
+    patterns: Sequence[str] = (), progress: Callable[[str, Result | None, str], None] | None = None
+) -> dict[str, tuple[Result | None, str]]:
+    """What finds each fault of the independent set, and among which cases it was looked for.
+
+    First those of what the fault touches, at level full; then all of level smoke, then all of full.
+    """
+    from polygrad_conformance.faults.independent import INDEPENDENT
+
+    install()
+    found: dict[str, tuple[Result | None, str]] = {}
+    for name, fault in INDEPENDENT.items():
+        if patterns and not any(fnmatch.fnmatch(name, p) for p in patterns):
+            continue
+        result, where = None, ""
+        for stage, cases, level in _stages(fault.touches):
+            where = stage
+            with fault.planted():
+                results = execute(cases, Target(FAULTY.name, level))
+                result = next((r for _, r in results if r is not None and r.failed), None)
+            if result is not None:
+                break
+        found[name] = result, where
+        if progress is not None:
+            progress(name, result, where)
+    return found
+
+
+def _stages(touches: str) -> Iterator[tuple[str, Sequence[Case], str]]:
+    """Cases to look among, the likely ones first."""
+    full = collect("full")
+    ops = {"indexing": ("getitem", "setitem")}.get(touches, (touches,))
+    likely = [c for c in full if c.op in ops or c.op.rpartition(".")[2] in ops]
+    yield "its own cases", sorted(likely, key=lambda c: c.dtype != "float32"), "full"
+    yield "all of smoke", collect("smoke"), "smoke"
+    yield "all of full", full, "full"

@@ -36,6 +36,8 @@ def site(op: str, fault: str = "") -> tuple[Any, str]:
         return pg.random, name
     if space == "optim":
         return getattr(optim, name), "step"
+    if space == "in_place":
+        return Tensor, f"__{name}__"
     return {
         "getitem": (Tensor, "__getitem__"), "setitem": (Tensor, "__setitem__"),
         "training": (optim.Adam, "step"), "transfer": (FaultyBackend, "from_numpy"),
@@ -125,6 +127,22 @@ def _scattered(t: Tensor, value: Any) -> Any:
 def _untracked(t: Tensor, value: Any) -> Any:
     del t
     return value.detach() if isinstance(value, Tensor) else value
+
+
+def _operator(change: Callable[[Tensor, Any], Any]) -> Callable[[Function], Function]:
+    """The operand of an in-place operator is another one."""
+
+    def damage(write: Function) -> Function:
+        @functools.wraps(write)
+        def faulty(self: Tensor, other: Any) -> Any:
+            if self.device == FAULTY:
+                touch()
+                other = change(self, other)
+            return write(self, other)
+
+        return faulty
+
+    return damage
 
 
 def _accepted(write: Function) -> Function:
@@ -221,6 +239,10 @@ OWN: dict[str, dict[str, Class]] = {
         "strides ignored": Class("layout", _writing(_scattered)),
         "the gradient of what is written is lost": Class("grad", _writing(_untracked)),
         "no error": Class("error", _accepted),
+    },
+    "in_place.": {
+        "another operand": Class("value", _operator(lambda t, v: _other_value(v))),
+        "the gradient of the operand is lost": Class("grad", _operator(_untracked)),
     },
     "transfer": {
         "payloads and signs lost": Class("value", _sent(_without_payload)),
