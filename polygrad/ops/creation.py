@@ -223,7 +223,7 @@ def _wrap(obj: Any, dtype: Any, device: Any, copy: bool | None) -> Tensor:
         backend = backend if find_backend(find_device(device).kind) is backend else None
     if backend is not None:
         made = operand(obj, "asarray")
-        return _copied(made) if copy else made  # type: ignore[no-any-return]
+        return _copied(made) if copy else made
     if copy is False:
         raise _copy_needed(f"a {type(obj).__name__} is not in the memory of the device", "asarray")
     host, kernels = _place(*host_data(obj, "asarray"), dtype, device, "asarray")
