@@ -31,7 +31,17 @@ def points_of(subject: Any, dtype: str, level: str) -> list[Sample]:
         made += [_sample(subject, dtype, domain, f"size-{n}", n) for n in SIZES]
         if subject.key in load_data("domains")["large"]["functions"]:
             made.append(_sample(subject, dtype, domain, f"size-{LARGE}", LARGE))
+    if level == "exhaustive" and dtype == "float16" and domain["inputs"] == 1:
+        made.append(_every(domain))
     return made
+
+
+def _every(domain: dict[str, Any]) -> Sample:
+    """All 2^16 numbers of half precision that the domain holds."""
+    numbers = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    low, high = (domain.get("real") or [None])[0] or (-np.inf, np.inf)
+    with np.errstate(invalid="ignore"):
+        return Sample("every", (numbers[(numbers >= low) & (numbers <= high)],))
 
 
 def domain_of(key: str) -> dict[str, Any] | None:

@@ -322,3 +322,20 @@ def test_the_command(tmp_path):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "report.json").is_file()
     assert "selected 5  run 5  |  pass 5" in done.stdout
+
+
+# ---- structure -----------------------------------------------------------------------------------
+def test_structure_is_searched(monkeypatch):
+    """A planted fault: sum forgets keepdims. The smallest call that shows it is reported."""
+    import polygrad as pg
+    from polygrad_conformance.subjects import structures
+    from polygrad_conformance.target import Target
+
+    (case,) = [c for c in structures.cases("exhaustive") if c.op == "structure.reductions"]
+    assert case.run(Target("cpu")).status == "pass"
+    real = pg.sum
+    monkeypatch.setattr(pg, "sum", lambda x, **options: real(x, axis=options["axis"]))
+    found = [case.run(Target("cpu")) for _ in range(2)]
+    assert found[0].status == "fail"
+    assert found[0].message == found[1].message
+    assert "'keepdims': True" in found[0].message

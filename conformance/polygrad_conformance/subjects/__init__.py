@@ -12,7 +12,7 @@ from polygrad_conformance.case import Case
 
 __all__ = ["MODULES", "own_cases"]
 
-MODULES = ("transfers", "indexing", "in_place", "streams", "layers", "training")
+MODULES = ("transfers", "indexing", "in_place", "structures", "streams", "layers", "training")
 
 
 def own_cases(level: str) -> Iterator[Case]:
