@@ -262,20 +262,21 @@ def _static_rows(model: Module) -> tuple[list[Row], list[Module]]:
     paths: dict[Module, str] = {}
     counted: set[int] = set()
 
-    def walk(module: Module, path: str, name: str, depth: int, last: bool) -> None:
+    waiting = [(model, "", "", 0, True)]
+    while waiting:
+        module, path, name, depth, last = waiting.pop()
         kind = type(module).__name__
         modules.append(module)
         if module in paths:
             rows.append(Row(path, name, kind, depth, shared_with=paths[module], last=last))
-            return
+            continue
         paths[module] = path
         rows.append(Row(path, name, kind, depth, last=last, **_holdings(module, counted)))
-        below = list(module.named_registered("module"))
-        for i, (inner, child) in enumerate(below, start=1):
-            where = f"{path}.{inner}" if path else inner
-            walk(child, where, inner, depth + 1, i == len(below))
-
-    walk(model, "", "", 0, last=True)
+        below = reversed(list(module.named_registered("module")))
+        waiting += [
+            (child, f"{path}.{inner}" if path else inner, inner, depth + 1, i == 0)
+            for i, (inner, child) in enumerate(below)
+        ]
     return rows, modules
 
 

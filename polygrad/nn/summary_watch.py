@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping
@@ -104,14 +105,14 @@ class Seen:
 
 
 class Watch:
-    """Listens to all calls of some modules: what they return, then how long they take."""
+    """Listens to this thread's calls of modules: what they return, then how long they take."""
 
     def __init__(self, modules: list[Module], tensors: list[Tensor]) -> None:
         self.seen = {module: Seen() for module in modules}
         self.places = {(t.kernels.backend, t.device) for t in tensors}
         self.memory: dict[int, weakref.ref[Tensor]] = {}
         self.started: list[tuple[Module, float]] = []
-        self.timing = False
+        self.timing, self.thread = False, threading.get_ident()
         for t in tensors:
             self._is_new(t)
 
@@ -141,13 +142,13 @@ class Watch:
 
     def _before(self, module: Module, args: tuple[Any, ...]) -> None:
         del args
-        if self.timing and module in self.seen:
+        if self.timing and module in self.seen and self.thread == threading.get_ident():
             self.started.append((module, self._now()))
 
     def _after(
         self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> None:
-        if module not in self.seen:
+        if module not in self.seen or self.thread != threading.get_ident():
             return
         seen = self.seen[module]
         if self.timing:
@@ -200,6 +201,8 @@ def untouched(model: Module) -> Iterator[None]:
     finally:
         for module, mode, (registry, attributes) in zip(modules, modes, held, strict=True):
             module.__dict__["training"] = mode
+            for added in set(module.registry) - set(registry):
+                module.__dict__.pop(added, None)
             module.registry.clear()
             module.registry.update(registry)
             module.__dict__.update(attributes)

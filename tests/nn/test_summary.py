@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
+import threading
 import time
 
 import pytest
@@ -360,3 +362,65 @@ def test_without_rich_there_are_the_data_and_a_hint(monkeypatch):
     assert s.totals.parameters == 1498
     with pytest.raises(MissingLibraryError, match=r"pip install 'polygrad\[summary\]'"):
         str(s)
+
+
+# ---- what others do meanwhile -------------------------------------------------------------------
+def test_calls_of_another_thread_are_not_counted():
+    model = nn.Sequential(*(nn.Linear(3, 3) for _ in range(20)))
+    alone, errors, over = pg.summary(model, (2, 3)), [], threading.Event()
+
+    def call():
+        x = pg.ones((2, 3))
+        while not over.is_set():
+            try:
+                model(x)
+            except BaseException as error:
+                errors.append(error)
+                raise
+
+    thread = threading.Thread(target=call)
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    thread.start()
+    try:
+        found = [pg.summary(model, (2, 3)) for _ in range(5)]
+    finally:
+        sys.setswitchinterval(switching)
+        over.set()
+        thread.join()
+    assert not errors
+    for made in found:
+        assert [(r.outputs, r.calls) for r in made.rows] == [
+            (r.outputs, r.calls) for r in alone.rows
+        ]
+
+
+def test_what_a_first_forward_registers_is_gone_afterwards_and_comes_again():
+    class Late(nn.Module):
+        def forward(self, x):
+            if not hasattr(self, "scale"):
+                self.register_buffer("seen", pg.zeros(()))
+                self.scale = nn.Parameter(pg.ones(2))
+                self.inner = nn.Linear(2, 2)
+            self.seen += 1
+            return self.inner(self.scale * x)
+
+    model = Late()
+    before = dict(model.__dict__)
+    pg.summary(model, (3, 2))
+    assert model.__dict__ == before
+    model(pg.ones((3, 2)))
+    assert sorted(model.state_dict()) == ["inner.bias", "inner.weight", "scale", "seen"]
+    assert model.seen == 1
+
+
+def test_a_summary_leaves_no_cycle():
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    pg.summary(model, (2, 3))
+    gc.collect()
+    gc.disable()
+    try:
+        pg.summary(model, (2, 3))
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
