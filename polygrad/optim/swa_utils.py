@@ -13,16 +13,16 @@ from itertools import chain
 from typing import Any
 
 from polygrad.config import no_grad
-from polygrad.errors import InvalidArgumentError, ShapeError
+from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.nn.batch_norm import _BatchNorm
 from polygrad.nn.module import Module
 from polygrad.ops.creation import to_place
 from polygrad.ops.filling import zeros
-from polygrad.optim.arguments import counts
+from polygrad.optim.arguments import at_least, counts
 from polygrad.optim.lr_scheduler.base import LRScheduler, attach, per_group
 from polygrad.optim.optimizer import Optimizer
 from polygrad.registry import default_integer, find_device
-from polygrad.tensor import Tensor
+from polygrad.tensor import Tensor, on_host
 
 __all__ = [
     "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
@@ -34,9 +34,11 @@ AverageAll = Callable[[list[Tensor], list[Tensor], Tensor], None]
 
 
 def _check_decay(decay: float) -> None:
-    if not 0 <= decay <= 1:
+    at_least("get_ema_avg_fn", 0.0, decay=decay)
+    if decay > 1:
         raise InvalidArgumentError(
-            f"decay is {decay}", "argument decay", "it must be between 0 and 1; 0.999 is usual"
+            f"decay is {decay}", "get_ema_avg_fn, argument decay",
+            "it must be between 0 and 1; 0.999 is usual",
         )
 
 
@@ -45,8 +47,8 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
     Raises
     ------
-    InvalidArgumentError
-        The share is outside [0, 1].
+    InvalidArgumentError, InvalidTypeError
+        The share is outside [0, 1], or no number.
 
     >>> import polygrad as pg
     >>> average = pg.optim.swa_utils.get_ema_avg_fn(0.75)
@@ -93,6 +95,20 @@ def _of_each(average: Average) -> AverageAll:
     return average_all
 
 
+def _fit(target: Tensor, value: Any, where: str) -> None:
+    """Refuse what cannot take the place of a tensor without being spread or losing a part."""
+    if not isinstance(value, Tensor):
+        raise InvalidTypeError(f"a {type(value).__name__} for a Tensor", where, "give a Tensor")
+    if value.shape != target.shape:
+        raise ShapeError(
+            f"shape {value.shape} for a tensor of shape {target.shape}", where, "keep the shape"
+        )
+    if value.kernels.is_complex and not target.kernels.is_complex:
+        raise DtypeError(
+            f"{value.dtype} numbers for a {target.dtype} tensor", where, "keep them real"
+        )
+
+
 def _write(target: Tensor, value: Tensor) -> None:
     """Values for a tensor, which keeps its dtype: fractions of integers are cut off."""
     with no_grad():
@@ -128,8 +144,8 @@ class AveragedModel(Module):
 
     Raises
     ------
-    InvalidArgumentError
-        Both functions are given.
+    InvalidArgumentError, InvalidTypeError
+        Both functions are given; `model` is no Module, or a function is none.
 
     >>> import polygrad as pg
     >>> model = pg.nn.Linear(1, 1, bias=False)
@@ -157,6 +173,13 @@ class AveragedModel(Module):
                 "both avg_fn and multi_avg_fn are given", "AveragedModel",
                 "pass one of them, or none for the equal average",
             )  # fmt: skip
+        _check_module(model, "AveragedModel")
+        for name, function in (("avg_fn", avg_fn), ("multi_avg_fn", multi_avg_fn)):
+            if function is not None and not callable(function):
+                raise InvalidTypeError(
+                    f"{name} is {function!r}", f"AveragedModel, argument {name}",
+                    "pass a function, such as get_ema_avg_fn()",
+                )  # fmt: skip
         self.module = copy.deepcopy(model)
         if device is not None:
             self.module = self.module.to(device)
@@ -174,9 +197,11 @@ class AveragedModel(Module):
 
         Raises
         ------
-        ShapeError
-            They are not those of the copied model: other numbers or shapes.
+        ShapeError, DtypeError, InvalidTypeError
+            They are not those of the copied model: other numbers or shapes, complex for real ones;
+            or `avg_fn` returned something else than averages of them. Nothing has changed then.
         """
+        _check_module(model, "AveragedModel.update_parameters")
         pairs = _pairs(self.module.named_parameters(), model.named_parameters())
         buffers = _pairs(self.module.named_buffers(), model.named_buffers())
         if self.use_buffers:
@@ -196,8 +221,15 @@ class AveragedModel(Module):
         moved = [(a, to_place(b, None, a.device)) for a, b in pairs]
         if self.multi_avg_fn is None:
             average = get_swa_avg_fn() if self.avg_fn is None else self.avg_fn
-            for a, b in moved:
-                _write(a, average(a, b, to_place(count, None, a.device)))
+            made: Iterable[Tensor] = (
+                average(a, b, to_place(count, None, a.device)) for a, b in moved
+            )
+            if self.avg_fn is not None:  # a stranger's may fail: all are found before one is taken
+                made = list(made)
+                for (a, _), value in zip(moved, made, strict=True):
+                    _fit(a, value, "AveragedModel.update_parameters, result of avg_fn")
+            for (a, _), value in zip(moved, made, strict=True):
+                _write(a, value)
             return
         alike: dict[Any, list[tuple[Tensor, Tensor]]] = {}
         for a, b in moved:
@@ -206,6 +238,14 @@ class AveragedModel(Module):
             averaged, current = map(list, zip(*group, strict=True))
             with no_grad():
                 self.multi_avg_fn(averaged, current, to_place(count, None, kernels.device))
+
+
+def _check_module(model: Any, where: str) -> None:
+    if not isinstance(model, Module):
+        raise InvalidTypeError(
+            f"a {type(model).__name__} is no Module", f"{where}, argument model",
+            "pass an instance of pg.nn.Module",
+        )  # fmt: skip
 
 
 def _pairs(
@@ -223,6 +263,8 @@ def _pairs(
             if len(have) != len(come) else f"shapes differ at {', '.join(differ)}",
             "AveragedModel.update_parameters", "pass the model that was copied, or one like it",
         )  # fmt: skip
+    for (name, a), (_, b) in zip(mine, theirs, strict=True):
+        _fit(a, b, f"AveragedModel.update_parameters, {name}")
     return [(a, b) for (_, a), (_, b) in zip(mine, theirs, strict=True)]
 
 
@@ -309,9 +351,11 @@ class SWALR(LRScheduler):
                 "pass 'cos' or 'linear'",
             )  # fmt: skip
         counts("SWALR", 0, anneal_epochs=anneal_epochs)
-        for group, rate in zip(
-            optimizer.param_groups, per_group("swa_lr", swa_lr, optimizer), strict=True
-        ):
+        rates = per_group("swa_lr", swa_lr, optimizer)
+        for rate in rates:
+            given = on_host(rate).item() if isinstance(rate, Tensor) and rate.size == 1 else rate
+            at_least("SWALR", 0.0, swa_lr=given)
+        for group, rate in zip(optimizer.param_groups, rates, strict=True):
             group["swa_lr"] = rate
         self.anneal_epochs, self.anneal_strategy = anneal_epochs, anneal_strategy
         super().__init__(optimizer, last_epoch)

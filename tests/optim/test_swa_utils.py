@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import polygrad as pg
-from polygrad.errors import InvalidArgumentError, InvalidTypeError, ShapeError
+from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.optim import swa_utils
 from polygrad.optim.lr_scheduler import ExponentialLR
 from polygrad.testing import assert_close
@@ -205,3 +205,56 @@ def test_from_the_present_rate_to_that_of_each_group(strategy, share, epochs):
 def test_refusals(call, error):
     with pytest.raises(error):
         call(pg.optim.SGD([pg.nn.Parameter(pg.zeros(1))], lr=1.0))
+
+
+# ---- what is refused, and that nothing is written then -------------------------------------------
+def _raises_for_the_second():
+    seen = []
+
+    def average(averaged, current, number):
+        seen.append(current)
+        if len(seen) == 2:
+            raise KeyError("mid")
+        return averaged * 0
+
+    return average
+
+
+@pytest.mark.parametrize(
+    ("average", "error", "words"),
+    [
+        (_raises_for_the_second(), KeyError, "mid"),
+        (lambda a, b, n: None, InvalidTypeError, "a NoneType for a Tensor"),
+        (lambda a, b, n: pg.ones(1), ShapeError, r"shape \(1,\) for a tensor of shape"),
+        (lambda a, b, n: a * 1j, DtypeError, "complex64 numbers for a float32 tensor"),
+    ],
+)
+def test_an_average_that_fails_leaves_all_as_it_was(average, error, words):
+    m = model()
+    averaged = swa_utils.AveragedModel(m, avg_fn=average)
+    averaged.update_parameters(m)
+    before = {k: host(v).copy() for k, v in averaged.state_dict().items()}
+    with pytest.raises(error, match=words):
+        averaged.update_parameters(m)
+    for name, value in averaged.state_dict().items():
+        np.testing.assert_array_equal(host(value), before[name])
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: swa_utils.AveragedModel(3), InvalidTypeError),
+        (lambda: swa_utils.AveragedModel(model(), avg_fn=3), InvalidTypeError),
+        (lambda: swa_utils.AveragedModel(model()).update_parameters(3), InvalidTypeError),
+        (lambda: swa_utils.AveragedModel(pg.nn.Linear(1, 1)).update_parameters(
+            pg.nn.Linear(1, 1, dtype=pg.complex64)), DtypeError),
+        (lambda: swa_utils.get_ema_avg_fn("x"), InvalidTypeError),
+        (lambda: swa_utils.SWALR(pg.optim.SGD(model().parameters(), lr=1.0), -1.0),
+         InvalidArgumentError),
+        (lambda: swa_utils.SWALR(pg.optim.SGD(model().parameters(), lr=1.0), "x"),
+         InvalidTypeError),
+    ],
+)  # fmt: skip
+def test_what_is_no_model_function_or_rate_is_refused(call, error):
+    with pytest.raises(error):
+        call()
