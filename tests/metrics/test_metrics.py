@@ -406,3 +406,22 @@ def test_a_wrong_batch_is_refused_and_changes_nothing(metric, args, error, match
 def test_a_wrong_use_is_refused(make, error, match):
     with pytest.raises(error, match=match):
         make()
+
+
+def test_scores_in_several_chunks_are_loaded():
+    """Their sizes differ: they are no one array."""
+    area, again = pg.metrics.AUROC(), pg.metrics.AUROC()
+    area.update([0.1, 0.2, 0.9, 0.4], [0, 1, 1, 0])
+    area.update([0.3], [0])
+    assert len(area.state["chunks"]) == 2
+    again.load_state_dict(area.state_dict())
+    assert again.compute() == area.compute()
+
+
+@pytest.mark.parametrize("value", ["x", None, [None]])
+def test_a_state_of_no_numbers_is_refused(value):
+    for metric in (pg.metrics.Accuracy(), pg.metrics.R2Score(), pg.metrics.Mean()):
+        state = metric.state_dict()
+        for name in set(state) - {"metric"}:
+            with pytest.raises(InvalidTypeError, match=f"{name} is .* no number"):
+                metric.load_state_dict({**state, name: value})
