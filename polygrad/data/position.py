@@ -64,6 +64,21 @@ def set_back(generators: list[Generator], states: list[GeneratorState]) -> Itera
             generator.set_state(state)
 
 
+def _count(value: Any) -> int:
+    """A number, also of a library's. Raises ValueError, TypeError."""
+    number = int(value)
+    if number != value or number < 0:
+        raise ValueError(f"{value} is no count")
+    return number
+
+
+def _generator_state(one: Any) -> GeneratorState:
+    """A generator's state that a Generator takes. Raises ValueError, TypeError."""
+    found = GeneratorState(*map(_count, one))
+    Generator(0).set_state(found)
+    return found
+
+
 def read_state(state: Any, number: int) -> tuple[list[GeneratorState], Position | None]:
     """The generators' states and the position in a `state_dict`, of so many generators.
 
@@ -79,11 +94,11 @@ def read_state(state: Any, number: int) -> tuple[list[GeneratorState], Position 
             "pass what state_dict() returned",
         )  # fmt: skip
     try:
-        generators = [GeneratorState(*map(int, one)) for one in state["generators"]]
+        generators = [_generator_state(one) for one in state["generators"]]
         position, epoch = None, state["epoch"]
         if epoch is not None:
-            begun = [GeneratorState(*map(int, one)) for one in epoch["begun"]]
-            position = Position(begun, int(epoch["batches"]))
+            begun = [_generator_state(one) for one in epoch["begun"]]
+            position = Position(begun, _count(epoch["batches"]))
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidArgumentError(
             f"the state is not as state_dict() returned it: {error}", where, "save it again"

@@ -35,6 +35,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -62,6 +63,10 @@ class GeneratorState(NamedTuple):
     children: int = 0
 
 
+# Those that there are: a registry of locks to renew after a fork.
+_every: weakref.WeakSet[Generator] = weakref.WeakSet()
+
+
 class Generator:
     """A stream of random numbers. It belongs to no device: what it makes goes to any.
 
@@ -82,6 +87,7 @@ class Generator:
         self._lock = threading.Lock()
         self._state = GeneratorState(_entropy() if seed is None else _seed(seed), 0)
         self._philox: Any = None
+        _every.add(self)
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of `seed`, an int (taken modulo 2**64), and return the generator."""
@@ -205,6 +211,11 @@ def _state(given: Any) -> GeneratorState:
     return GeneratorState(*given)
 
 
+def _renew_locks() -> None:
+    for generator in list(_every):
+        generator.renew_lock()
+
+
 def _restored(state: tuple[int, int, int]) -> Generator:
     made = Generator(0)
     made.set_state(GeneratorState(*state))
@@ -226,8 +237,8 @@ def _seed(seed: Any) -> int:
 
 
 default_generator = Generator()
-if hasattr(os, "register_at_fork"):  # another thread may have held it, which the child has not
-    os.register_at_fork(after_in_child=default_generator.renew_lock)
+if hasattr(os, "register_at_fork"):  # other threads may have held locks, which the child has not
+    os.register_at_fork(after_in_child=_renew_locks)
 
 
 # ---- the default generator ------------------------------------------------------------------
@@ -273,6 +284,11 @@ def fork_rng(generator: Generator | None = None) -> Iterator[None]:
     <Generator seed=1 position=0>
     """
     chosen = default_generator if generator is None else generator
+    if not isinstance(chosen, Generator):
+        raise InvalidTypeError(
+            f"a {type(chosen).__name__} is no generator", "fork_rng, argument generator",
+            "pass a pg.Generator",
+        )  # fmt: skip
     state = chosen.get_state()
     try:
         yield

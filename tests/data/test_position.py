@@ -148,3 +148,18 @@ def test_a_state_that_does_not_fit(state, error, match):
     loader = LOADERS["generator"]()
     with pytest.raises(error, match=match):
         loader.load_state_dict(state)
+
+
+@pytest.mark.parametrize("batches", [-3, 1.7, float("nan"), "1"])
+def test_a_position_that_is_no_count_is_refused(batches):
+    loader = pg.data.DataLoader(range(4), shuffle=True, generator=pg.Generator(0))
+    next(iter(loader))
+    state = loader.state_dict()
+    for bad in (
+        {**state, "epoch": {**state["epoch"], "batches": batches}},
+        {**state, "epoch": {**state["epoch"], "begun": [(1, 0, 0), (-1, 0, 0)]}},
+        {**state, "generators": [(1.5, 0, 0)]},
+    ):
+        with pytest.raises(InvalidArgumentError, match="not as state_dict"):
+            loader.load_state_dict(bad)
+        assert loader.state_dict() == state

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import os
 import pickle
+import signal
 import threading
 
 import numpy as np
@@ -203,3 +205,22 @@ def test_a_saved_state_resumes_with_the_same_numbers(tmp_path):
     again.set_state(state["own"])
     assert [step(model, optimizer) for _ in range(3)] == want[0]
     assert pg.random.poisson(20.0, 5, generator=again).tolist() == want[1].tolist()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="fork (2026-11-30: not on Windows)")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_does_not_wait_for_a_lock_that_a_thread_of_its_parent_held():
+    own = pg.Generator(5)
+    for generator in (own, pg.random.default_generator):
+        with generator._lock:  # as another thread may hold it
+            child = os.fork()
+            if not child:
+                signal.alarm(10)
+                generator.words(1)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+
+
+def test_fork_rng_takes_generators_only():
+    with pytest.raises(InvalidTypeError, match="a int is no generator"), pg.random.fork_rng(3):
+        pass
