@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from polygrad.errors import InvalidArgumentError, OutOfRangeError, ShapeError
+from polygrad import dtypes
+from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from polygrad.nn import functional
 from polygrad.nn.container import ModuleList, Sequential
 from polygrad.nn.linear import Linear
@@ -54,7 +57,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     Raises
     ------
     InvalidArgumentError
-        The cutoffs are not ascending integers from 1 to n_classes - 1.
+        The cutoffs are not ascending integers from 1 to n_classes - 1; div_value is not positive.
 
     Source: Grave, Joulin, Cissé, Grangier, Jégou, "Efficient softmax approximation for GPUs"
     (2017).
@@ -83,11 +86,17 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     ) -> None:
         super().__init__()
         ends = [*cutoffs, n_classes]
-        integers = all(isinstance(c, int) or float(c).is_integer() for c in ends)
+        integers = all(isinstance(c, Real) and float(c).is_integer() for c in ends)
         if len(ends) < 2 or not integers or any(b <= a for a, b in pairwise([0, *ends])):
             raise InvalidArgumentError(
                 f"cutoffs of {list(cutoffs)} for {n_classes} classes", f"{_NAME}, argument cutoffs",
                 "pass ascending integers from 1 to n_classes - 1",
+            )  # fmt: skip
+        given: Any = div_value
+        if not isinstance(given, Real) or not 0 < float(given) < math.inf:
+            raise InvalidArgumentError(
+                f"div_value is {div_value!r}", f"{_NAME}, argument div_value",
+                "pass a positive number",
             )  # fmt: skip
         self.in_features, self.n_classes = in_features, n_classes
         self.cutoffs = [int(c) for c in ends]
@@ -118,9 +127,16 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
         Raises
         ------
-        ShapeError, OutOfRangeError
-            The shapes do not fit; a target is no class.
+        ShapeError, DtypeError, OutOfRangeError
+            The shapes do not fit; the targets are no integers; one is no class.
         """
+        classes: Any = target
+        if not isinstance(classes, Tensor) or classes.kernels.kind != dtypes.INTEGER:
+            given = classes.dtype if isinstance(classes, Tensor) else type(classes).__name__
+            raise DtypeError(
+                f"targets are integers, not {given}", f"{_NAME}, argument target",
+                "pass a Tensor of classes: target.to(pg.int64)",
+            )  # fmt: skip
         if target.ndim > 1 or input.ndim != target.ndim + 1 or input.shape[:-1] != target.shape:
             raise ShapeError(
                 f"an input of shape {input.shape} and targets of shape {target.shape}", _NAME,

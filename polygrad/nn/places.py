@@ -50,11 +50,6 @@ def convert(module: Module, dtype: Any) -> None:
             f"complex tensors cannot be {dtype}: their imaginary parts would be lost", where,
             "pass a complex dtype, or call to(dtype), which keeps them complex",
         )  # fmt: skip
-    if dtypes.kind_of(dtype) < dtypes.COMPLEX and any(t.kernels.is_complex for t in tensors):
-        raise DtypeError(
-            f"complex tensors cannot be {dtype}: their imaginary parts would be lost", where,
-            "pass a complex dtype, or call to(dtype), which keeps them complex",
-        )  # fmt: skip
     _move_all(tensors, None, [dtype] * len(tensors), where)
 
 

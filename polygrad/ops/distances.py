@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,11 @@ def pdist(input: Any, p: float = 2.0) -> Tensor:
         raise ShapeError(
             f"an input of shape {x.shape}", f"pdist{describe([x])}", "pass vectors (rows, width)"
         )
-    if not p >= 0:
-        raise InvalidArgumentError(f"p={p} is negative", "pdist, argument p", "pass 0 or more")
+    given: Any = p
+    if not isinstance(given, Real) or not float(given) >= 0:
+        raise InvalidArgumentError(
+            f"p={p!r} is negative, or no number", "pdist, argument p", "pass 0 or more"
+        )
     one, other = np.triu_indices(x.shape[0], 1)
     difference = take(x, index_tensor(one, x), axis=0) - take(x, index_tensor(other, x), axis=0)
     return vector_norm(difference, axis=-1, ord=p)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,19 @@ def rows_by_frequency(w: Tensor, indices: Tensor, scale: bool) -> Tensor:
 
 
 def renormalise(w: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
-    """Scale the rows that are used, and too long, to the greatest norm allowed; in place."""
+    """Scale the rows that are used, and too long, to the greatest norm allowed; in place.
+
+    Raises
+    ------
+    InvalidArgumentError
+        That norm is no number of at least 0.
+    """
+    given: Any = max_norm
+    if not isinstance(given, Real) or not float(given) >= 0:
+        raise InvalidArgumentError(
+            f"max_norm is {max_norm!r}", "embedding, argument max_norm",
+            "pass a number of at least 0, or None",
+        )  # fmt: skip
     with no_grad():
         rows = on_host(indices)
         used = index_tensor(np.unique(rows), w)

@@ -90,10 +90,10 @@ def _samples(given: Any, x: Tensor, axes: int, where: str) -> Host:
     found = np.asarray(given, x.dtype) if isinstance(given, (list, tuple)) else (
         on_host(as_tensor(given, f"{where}, argument _random_samples"))
     )  # fmt: skip
-    if found.shape != shape or not np.isfinite(found).all():
+    if found.shape != shape or not ((found >= 0) & (found <= 1)).all():
         raise ShapeError(
             f"samples of shape {found.shape}", f"{where}{describe([x])}, argument _random_samples",
-            f"pass numbers in [0, 1) of shape {shape}, (batch, channels, axes)",
+            f"pass numbers in [0, 1] of shape {shape}, (batch, channels, axes)",
         )  # fmt: skip
     return found
 

@@ -128,3 +128,39 @@ def test_bad_arguments(call, error, word):
     with pytest.raises(error, match=word) as found:
         call(pg.tensor(TABLE))
     assert found.value.where
+
+
+@pytest.mark.parametrize("max_norm", [-1.0, float("nan"), "a"])
+def test_a_greatest_norm_that_is_none_is_refused_and_turns_no_row(max_norm):
+    w = pg.tensor(TABLE)
+    for call in (
+        lambda: F.embedding(ONE, w, max_norm=max_norm),
+        lambda: F.embedding_bag(ONE, w, [0], max_norm=max_norm),
+    ):
+        with pytest.raises(InvalidArgumentError, match="max_norm is"):
+            call()
+    np.testing.assert_array_equal(w.numpy(), TABLE)
+
+
+@pytest.mark.parametrize("p", ["x", None, -1, float("nan")])
+def test_pdist_of_no_norm(p):
+    with pytest.raises(InvalidArgumentError, match="negative, or no number"):
+        F.pdist(pg.ones((2, 2)), p)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "word"),
+    [
+        (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, "25"), InvalidArgumentError, "cutoffs"),
+        (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [2], 0.0), InvalidArgumentError, "div_value"),
+        (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [2], float("nan")), InvalidArgumentError,
+         "div_value"),
+        (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [2])(pg.ones((2, 4)), None), DtypeError,
+         "NoneType"),
+        (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [2])(pg.ones((2, 4)), pg.ones(2)),
+         DtypeError, "float32"),
+    ],
+)  # fmt: skip
+def test_adaptive_softmax_of_no_classes(call, error, word):
+    with pytest.raises(error, match=word):
+        call()

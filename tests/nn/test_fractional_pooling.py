@@ -137,3 +137,10 @@ def test_cutoffs_ascend(cutoffs):
 def test_targets_fit(shape, target, error):
     with pytest.raises(error):
         clusters()(pg.ones(shape, dtype=pg.float64), pg.tensor(target))
+
+
+@pytest.mark.parametrize("sample", [-1.0, 1.5, float("nan")])
+def test_samples_that_are_no_shares_are_refused(sample):
+    samples = pg.full((1, 1, 2), sample)
+    with pytest.raises(ShapeError, match=r"numbers in \[0, 1\]"):
+        F.fractional_max_pool2d(pg.ones((1, 1, 5, 5)), 2, 3, _random_samples=samples)

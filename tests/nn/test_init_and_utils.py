@@ -292,3 +292,43 @@ def test_skipping_initialization_draws_nothing(device):
     with pytest.raises(ZeroDivisionError):
         nn.utils.skip_init(type("Bad", (nn.Module,), {"__init__": lambda self: 1 / 0}))
     assert host(init.zeros_(t)).any() == 0
+
+
+# ---- what is refused ----------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda u, p: u.clip_grad_norm_([3], 1.0), InvalidTypeError, "a int is no Tensor"),
+        (lambda u, p: u.clip_grad_norm_(3, 1.0), InvalidTypeError, "a int is no Tensor"),
+        (lambda u, p: u.get_total_norm("ab"), InvalidTypeError, "a str is no Tensor"),
+        (lambda u, p: u.get_total_norm([p], "fro"), InvalidTypeError, "norm_type is 'fro'"),
+        (lambda u, p: u.clip_grad_norm_([p], "a"), InvalidTypeError, "max_norm is 'a'"),
+        (lambda u, p: u.clip_grad_norm_([p], -1.0), InvalidArgumentError, "max_norm is -1"),
+        (lambda u, p: u.clip_grad_value_([p], None), InvalidTypeError, "clip_value is None"),
+        (lambda u, p: u.fuse_conv_bn_eval(p, p), InvalidTypeError, "Parameter is no Convolution"),
+        (lambda u, p: u.fuse_linear_bn_eval(nn.Linear(1, 1).eval(), nn.ReLU()), InvalidTypeError,
+         "ReLU is no BatchNorm"),
+        (lambda u, p: u.fuse_conv_bn_eval(nn.Conv1d(1, 3, 1).eval(), nn.BatchNorm1d(1).eval()),
+         InvalidArgumentError, "3 channels come out, 1 are normalized"),
+        (lambda u, p: u.parametrize.remove_parametrizations(3, "weight"), InvalidTypeError,
+         "a int is no Module"),
+        (lambda u, p: u.parametrizations.spectral_norm(nn.Linear(2, 2), n_power_iterations=1.5),
+         InvalidTypeError, "1.5"),
+        (lambda u, p: u.parametrizations.spectral_norm(nn.Linear(2, 2), eps=-1.0),
+         InvalidArgumentError, "eps is -1"),
+        (lambda u, p: u.parametrizations.weight_norm(u.parametrizations.weight_norm(
+            nn.Linear(2, 2))), InvalidArgumentError, "the tensor is parametrized"),
+    ],
+)  # fmt: skip
+def test_arguments_of_another_kind_are_named(call, error, words):
+    p = nn.Parameter(pg.ones(2))
+    p.grad = pg.ones(2)
+    with pytest.raises(error, match=words):
+        call(nn.utils, p)
+
+
+def test_a_norm_that_is_a_number_will_do():
+    p = nn.Parameter(pg.ones(2))
+    p.grad = pg.full((2,), 4.0)
+    nn.utils.clip_grads_with_norm_([p], 1.0, 8.0)
+    np.testing.assert_allclose(host(p.grad), [0.5, 0.5], atol=1e-6)

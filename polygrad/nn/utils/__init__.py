@@ -12,6 +12,7 @@ import types
 import warnings
 from collections.abc import Iterable
 from contextlib import nullcontext
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from polygrad import dtypes
@@ -36,7 +37,7 @@ from polygrad.ops.creation import tensor
 from polygrad.ops.elementwise import clip
 from polygrad.ops.manipulation import reshape
 from polygrad.ops.rearrangement import concat
-from polygrad.tensor import Tensor, new_tensor, raw
+from polygrad.tensor import Tensor, new_tensor, on_host, raw
 from polygrad.writes import assign
 
 __all__ = [
@@ -64,9 +65,36 @@ def __getattr__(name: str) -> Any:
 
 def _gradients(parameters: Tensors) -> list[Tensor]:
     """The tensors whose gradients are there; each once."""
-    found = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    unique = {id(p): p for p in found}
+    unique = {id(p): p for p in _listed(parameters, "clipping gradients, argument parameters")}
     return [p for p in unique.values() if p.gradient is not None]
+
+
+def _listed(tensors: Any, where: str) -> list[Tensor]:
+    """A Tensor, or several. Raises InvalidTypeError."""
+    found = [tensors] if isinstance(tensors, Tensor) else tensors
+    found = list(found) if isinstance(found, Iterable) else [found]
+    for t in found:
+        if not isinstance(t, Tensor):
+            raise InvalidTypeError(
+                f"a {type(t).__name__} is no Tensor", where,
+                "pass a Tensor or several, such as model.parameters()",
+            )  # fmt: skip
+    return found
+
+
+def _at_least_zero(name: str, value: Any, where: str) -> float:
+    """A bound. Raises InvalidArgumentError, InvalidTypeError."""
+    if isinstance(value, Tensor) and value.size == 1:
+        value = on_host(value).item()
+    if not isinstance(value, Real):
+        raise InvalidTypeError(
+            f"{name} is {value!r}", f"{where}, argument {name}", "pass a number"
+        )
+    if not float(value) >= 0:
+        raise InvalidArgumentError(
+            f"{name} is {value}", f"{where}, argument {name}", "it must be at least 0"
+        )
+    return float(value)
 
 
 def _total_norm(tensors: list[Tensor], norm_type: float, *, error_if_nonfinite: bool) -> Tensor:
@@ -74,7 +102,12 @@ def _total_norm(tensors: list[Tensor], norm_type: float, *, error_if_nonfinite: 
 
     Scaled by the largest magnitude, so that no square overflows or vanishes.
     """
-    p = float(norm_type)
+    try:
+        p = float(norm_type)
+    except (TypeError, ValueError):
+        raise InvalidTypeError(
+            f"norm_type is {norm_type!r}", "get_total_norm, argument norm_type", "pass a number"
+        ) from None
     if not tensors:
         return tensor(0.0)
     k = tensors[0].kernels
@@ -138,22 +171,24 @@ def get_total_norm(
         It is not finite, and `error_if_nonfinite`.
     DeviceMismatchError
         The tensors live on several devices.
+    InvalidTypeError
+        One is no Tensor; the order is no number.
 
     >>> import polygrad as pg
     >>> get_total_norm([pg.tensor([3.0]), pg.tensor([4.0])])
     tensor(5., dtype=float32)
     """
-    found = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    found = _listed(tensors, "get_total_norm, argument tensors")
     return _total_norm(found, norm_type, error_if_nonfinite=error_if_nonfinite)
 
 
-def clip_grads_with_norm_(parameters: Tensors, max_norm: float, total_norm: Tensor) -> None:
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: Tensor | float
+) -> None:
     """Scale gradients so that their norm, `total_norm` before, is at most `max_norm`."""
-    if not max_norm >= 0:
-        raise InvalidArgumentError(
-            f"max_norm is {max_norm}", "clipping gradients", "it must be at least 0"
-        )
-    scale = float(max_norm) / (float(total_norm.detach().item()) + 1e-6)
+    bound = _at_least_zero("max_norm", max_norm, "clipping gradients")
+    total = total_norm.detach() if isinstance(total_norm, Tensor) else total_norm
+    scale = bound / (float(total) + 1e-6)
     if scale >= 1:  # NaN is not: it goes into every gradient, as it should
         return
     for p in _gradients(parameters):
@@ -184,8 +219,10 @@ def clip_grad_norm_(
 
     Raises
     ------
-    GradientError, DeviceMismatchError
+    GradientError, DeviceMismatchError, InvalidTypeError
         As `get_total_norm`.
+    InvalidArgumentError
+        `max_norm` is negative.
     """
     if isinstance(parameters, types.GeneratorType):
         parameters = list(parameters)
@@ -211,11 +248,7 @@ def clip_grad_value_(parameters: Tensors, clip_value: float) -> None:
     DtypeError
         A gradient is complex.
     """
-    bound = float(clip_value)
-    if not bound >= 0:
-        raise InvalidArgumentError(
-            f"clip_value is {clip_value}", "clip_grad_value_", "it must be at least 0"
-        )
+    bound = _at_least_zero("clip_value", clip_value, "clip_grad_value_")
     found = _gradients(parameters)
     if any(p.kernels.is_complex for p in found):
         raise DtypeError(

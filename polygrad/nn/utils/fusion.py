@@ -9,6 +9,9 @@ from typing import Any, TypeVar
 from polygrad.config import no_grad
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
 from polygrad.nn import init
+from polygrad.nn.batch_norm import _BatchNorm
+from polygrad.nn.convolution import _Convolution
+from polygrad.nn.linear import Linear
 from polygrad.nn.module import Module
 from polygrad.nn.parameter import Parameter
 from polygrad.nn.utils.parametrize import is_parametrized, remove_parametrizations
@@ -25,8 +28,13 @@ __all__ = [
 Layer = TypeVar("Layer", bound=Module)
 
 
-def _copy_for_fusion(layer: Layer, bn: Any, where: str) -> Layer:
+def _copy_for_fusion(layer: Layer, bn: Any, kind: type, where: str) -> Layer:
     """A copy of the layer with ordinary parameters; refusals of both."""
+    for given, wanted in ((layer, kind), (bn, _BatchNorm)):
+        if not isinstance(given, wanted):
+            raise InvalidTypeError(
+                f"a {type(given).__name__} is no {wanted.__name__.lstrip('_')}", where, "pass one"
+            )
     if layer.training or bn.training:
         at_fault = type(layer if layer.training else bn).__name__
         raise InvalidArgumentError(
@@ -62,8 +70,9 @@ def fuse_conv_bn_eval(conv: Layer, bn: Any, transpose: bool = False) -> Layer:
 
     Raises
     ------
-    InvalidArgumentError
-        One of them is in training; there are no statistics; `transpose` does not fit `conv`.
+    InvalidArgumentError, InvalidTypeError
+        One of them is in training; there are no statistics; `transpose` does not fit `conv`; the
+        channels differ in number; they are no convolution and batch normalization.
 
     >>> import polygrad as pg
     >>> conv, bn = pg.nn.Conv1d(2, 3, 2).eval(), pg.nn.BatchNorm1d(3).eval()
@@ -71,11 +80,16 @@ def fuse_conv_bn_eval(conv: Layer, bn: Any, transpose: bool = False) -> Layer:
     >>> bool(pg.max(abs(fuse_conv_bn_eval(conv, bn)(x) - bn(conv(x)))) < 1e-6)
     True
     """
-    made: Any = _copy_for_fusion(conv, bn, "fuse_conv_bn_eval")
-    if bool(getattr(made, "transposed", transpose)) != bool(transpose):
+    made: Any = _copy_for_fusion(conv, bn, _Convolution, "fuse_conv_bn_eval")
+    if made.transposed != bool(transpose):
         raise InvalidArgumentError(
             f"transpose is {transpose} for a {type(conv).__name__}", "fuse_conv_bn_eval",
             f"pass transpose={not transpose}",
+        )  # fmt: skip
+    if bn.num_features != made.out_channels:
+        raise InvalidArgumentError(
+            f"{made.out_channels} channels come out, {bn.num_features} are normalized",
+            "fuse_conv_bn_eval", "there must be as many",
         )  # fmt: skip
     made.weight, made.bias = fuse_conv_bn_weights(
         made.weight, made.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias,
@@ -138,10 +152,11 @@ def fuse_linear_bn_eval(linear: Layer, bn: Any) -> Layer:
 
     Raises
     ------
-    InvalidArgumentError
-        One of them is in training; there are no statistics; the numbers of features differ.
+    InvalidArgumentError, InvalidTypeError
+        One of them is in training; there are no statistics; the numbers of features differ; they
+        are no Linear and batch normalization.
     """
-    made: Any = _copy_for_fusion(linear, bn, "fuse_linear_bn_eval")
+    made: Any = _copy_for_fusion(linear, bn, Linear, "fuse_linear_bn_eval")
     if bn.num_features not in (made.out_features, 1):
         raise InvalidArgumentError(
             f"{made.out_features} outputs, {bn.num_features} features are normalized",

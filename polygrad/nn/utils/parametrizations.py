@@ -6,6 +6,7 @@ PyTorch's.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 from polygrad.config import no_grad
@@ -15,7 +16,7 @@ from polygrad.nn.convolution import ConvTranspose1d, ConvTranspose2d, ConvTransp
 from polygrad.nn.module import Module
 from polygrad.nn.utils.orthogonal import adjoint, normal, orthogonal, tensor_of
 from polygrad.nn.utils.parametrize import is_parametrized, register_parametrization
-from polygrad.ops._axes import normalize_axis
+from polygrad.ops._axes import as_int, normalize_axis
 from polygrad.ops.contraction import vecdot
 from polygrad.ops.linalg_norms import vector_norm
 from polygrad.ops.manipulation import moveaxis, reshape
@@ -86,7 +87,7 @@ def weight_norm(module: Module, name: str = "weight", axis: int | None = 0) -> M
     Raises
     ------
     InvalidArgumentError
-        There is no such parameter.
+        There is no such parameter, or it is parametrized.
     OutOfRangeError
         It has no such axis.
 
@@ -97,6 +98,12 @@ def weight_norm(module: Module, name: str = "weight", axis: int | None = 0) -> M
     >>> layer.parametrizations.weight.original0.shape
     (2, 1)
     """
+    if is_parametrized(module, name):
+        raise InvalidArgumentError(
+            "the tensor is parametrized: length and direction can only be what all starts from",
+            f"weight_norm, {name!r} of {type(module).__name__}",
+            "call weight_norm before other parametrizations, once",
+        )  # fmt: skip
     if axis is not None:
         axis = normalize_axis(axis, tensor_of(module, name, "weight_norm").ndim, "weight_norm")
     register_parametrization(module, name, _WeightNorm(axis))
@@ -114,11 +121,16 @@ class _SpectralNorm(Module):
     def __init__(self, weight: Tensor, n_power_iterations: int, axis: int, eps: float) -> None:
         super().__init__()
         self.axis = normalize_axis(axis, weight.ndim, "spectral_norm")
-        if n_power_iterations < 1:
+        if as_int(n_power_iterations, "spectral_norm, argument n_power_iterations") < 1:
             raise InvalidArgumentError(
                 f"n_power_iterations is {n_power_iterations}", "spectral_norm",
                 "it must be at least 1",
             )  # fmt: skip
+        given: Any = eps
+        if not isinstance(given, Real) or not float(given) >= 0:
+            raise InvalidArgumentError(
+                f"eps is {eps!r}", "spectral_norm, argument eps", "it must be at least 0"
+            )
         self.n_power_iterations, self.eps = n_power_iterations, eps
         if weight.ndim > 1:
             with no_grad():
@@ -190,8 +202,8 @@ def spectral_norm(
 
     Raises
     ------
-    InvalidArgumentError, OutOfRangeError
-        There is no such parameter or axis, or no iterations.
+    InvalidArgumentError, OutOfRangeError, InvalidTypeError
+        There is no such parameter or axis; no iterations, or no int of them; eps is negative.
 
     Source: Miyato, Kataoka, Koyama, Yoshida, "Spectral normalization for generative adversarial
     networks" (2018).

@@ -49,6 +49,11 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 def _entries(module: Module) -> ModuleDict | None:
     """The lists of a parametrized module, by the names of tensors."""
+    if not isinstance(module, Module):
+        raise InvalidTypeError(
+            f"a {type(module).__name__} is no Module", "parametrizations, argument module",
+            "pass an instance of pg.nn.Module",
+        )  # fmt: skip
     found = module.__dict__.get("parametrizations")
     return found if isinstance(found, ModuleDict) else None
 
