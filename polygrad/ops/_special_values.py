@@ -1,10 +1,10 @@
 """Forwards of functions whose values at infinities and zeros libraries see differently.
 
 The array API standard says what floor_divide and the complex expm1 and sign give there. NumPy
-follows Python in the first (numpy/numpy#23860) and departs from C99 in the second
-(numpy/numpy#21746); JAX keeps the signs of a complex zero in the third, and NumPy gives numbers for
-some NaNs; dpnp follows the standard. With these forwards every device does, as far as its complex
-exp is C99's.
+follows Python in the first (numpy/numpy#23860), where JAX loses the sign of a zero, and departs
+from C99 in the second (numpy/numpy#21746); JAX keeps the signs of a complex zero in the third, and
+NumPy gives numbers for some NaNs; dpnp follows the standard. With these forwards every device does,
+as far as its complex exp is C99's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["expm1", "floor_divide", "log1p", "sign"]
 
 
 def floor_divide(F: Any) -> Callable[[Any, Any], Any]:
-    """floor(x / y); x / y itself if one of them is infinite: infinite, a zero with a sign, or NaN.
+    """floor(x / y); x / y itself if x is 0 or one of them infinite: a zero's sign, infinite, NaN.
 
     Source: special cases of `floor_divide` in the array API standard 2024.12.
     """
@@ -28,8 +28,8 @@ def floor_divide(F: Any) -> Callable[[Any, Any], Any]:
         return operator.floordiv
 
     def forward(x: Any, y: Any) -> Any:
-        endless = (abs(x) == math.inf) | (abs(y) == math.inf)
-        return F.xp.where(endless, x / y, x // y)
+        exact = (abs(x) == math.inf) | (abs(y) == math.inf) | (x == 0)
+        return F.xp.where(exact, x / y, x // y)
 
     return forward
 
