@@ -122,7 +122,7 @@ def _model(kind: str) -> Any:
     if kind == "perceptron":
         return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.LayerNorm(8), nn.Linear(8, 3))
     return nn.Sequential(
-        nn.Conv2d(1, 4, 3, padding=1), nn.GELU(), nn.AvgPool2d(2), nn.BatchNorm2d(4), nn.Flatten(),
+        nn.Conv2d(1, 4, 3, padding=1), nn.SiLU(), nn.AvgPool2d(2), nn.BatchNorm2d(4), nn.Flatten(),
         nn.Linear(16, 3),
     )  # fmt: skip
 
