@@ -184,13 +184,19 @@ class Packed(NamedTuple):
 
 
 class Hook:
-    """A function that sees the cotangent of output `index`, and the handle that removes it."""
+    """A function that sees the cotangent of output `index`, and the handle that removes it.
+
+    Hooks are called in the order in which they came, those of functions with an attribute `last`
+    after the others: `retain_grad` keeps what all hooks have made of a gradient.
+    """
 
     __slots__ = ("function", "index", "store")
 
     def __init__(self, function: Callable[[Any], Any], index: int, store: list[Hook]) -> None:
         self.function, self.index, self.store = function, index, store
         store.append(self)
+        if not hasattr(function, "last"):
+            store.sort(key=lambda hook: hasattr(hook.function, "last"))
 
     def remove(self) -> None:
         """Stop calling the function. Harmless when done already."""

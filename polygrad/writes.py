@@ -181,6 +181,8 @@ def _retained(t: Tensor) -> bool:
 class RetainGrad:
     """The hook behind `retain_grad`: it knows its tensor weakly, and follows it when rebound."""
 
+    last = True  # it sees what the other hooks have made of the gradient
+
     def __init__(self, t: Tensor) -> None:
         self.target = weakref.ref(t)
 

@@ -243,6 +243,21 @@ def test_retain_grad_writes_grad_of_a_non_leaf():
     np.testing.assert_array_equal(y.grad.numpy(), [4])
 
 
+def test_retain_grad_keeps_what_hooks_make_of_a_gradient_whatever_came_first():
+    x = leaf([1.0, -2.0])
+    y = x * 3
+    y.retain_grad()
+    y.register_hook(lambda g: g * 0 + 7)
+    handle = y.register_hook(lambda g: g + 1)
+    pg.sum(y**2).backward(retain_graph=True)
+    np.testing.assert_array_equal(y.grad.numpy(), [8, 8])
+    np.testing.assert_array_equal(x.grad.numpy(), [24, 24])
+    handle.remove()
+    y.grad = None
+    pg.sum(y**2).backward()
+    np.testing.assert_array_equal(y.grad.numpy(), [7, 7])
+
+
 def test_grad_fn_has_readable_names():
     x = leaf([1.0])
     y = pg.exp(x * 2)
