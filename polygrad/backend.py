@@ -534,6 +534,11 @@ class Kernels:
                 raise
             raise failed from error
 
+    def copy(self, array: Any) -> Array:
+        """The same numbers in memory of their own."""
+        with self.explaining(f"copying {self.dtype} {tuple(array.shape)}"):
+            return self.backend.copy(array)
+
     def from_numpy(self, array: Any) -> Array:
         """A copy of host data on this device, in this dtype."""
         host = np.asarray(array, dtype=self.dtype)

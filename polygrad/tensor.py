@@ -431,7 +431,7 @@ class Tensor:
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         """A leaf of its own, with the same requires_grad and a copy of the gradient."""
         self._refuse_copy("deep-copied")
-        made = new_tensor(self.kernels.backend.copy(raw(self)), self.kernels, cls=type(self))
+        made = new_tensor(self.kernels.copy(raw(self)), self.kernels, cls=type(self))
         made.tracked = self.tracked
         memo[id(self)] = made
         if self.gradient is not None:

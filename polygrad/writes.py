@@ -124,6 +124,9 @@ def write(t: Tensor, value: Any, key: Key | None = None) -> None:
         _store(root, recipe + last, stored)
     except PolygradError:
         raise
+    except (*root.kernels.backend.oom_errors, *root.kernels.backend.lost_errors) as error:
+        where = f"setitem{describe([t, value])}"
+        raise root.kernels.backend.failure(error, root.device, where) or error from error
     except root.kernels.backend.index_errors as error:
         raise OutOfRangeError(
             f"index out of range: {error}", f"setitem{describe([t, value])}", "check the key"

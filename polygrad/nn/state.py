@@ -6,7 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polygrad.config import no_grad
-from polygrad.errors import InvalidTypeError, PolygradError
+from polygrad.errors import (
+    DeviceLostError,
+    InvalidTypeError,
+    OutOfMemoryError,
+    PolygradError,
+)
 from polygrad.nn.parameter import Parameter
 from polygrad.ops.creation import tensor, to_place
 from polygrad.tensor import Tensor, new_tensor, raw
@@ -209,8 +214,10 @@ def _load_tensor(
         with no_grad():
             moved = to_place(snapshot(source), target.dtype, target.device)
             if raw(moved) is raw(source):  # the caller may own that memory
-                moved = new_tensor(target.kernels.backend.copy(raw(source)), target.kernels)
+                moved = new_tensor(target.kernels.copy(raw(source)), target.kernels)
             assign(target, moved)
+    except (OutOfMemoryError, DeviceLostError):  # no fault of the state
+        raise
     except PolygradError as error:
         return str(error)
     return ""

@@ -232,7 +232,7 @@ def _wrap(obj: Any, dtype: Any, device: Any, copy: bool | None) -> Tensor:
 
 def _copied(t: Tensor) -> Tensor:
     """A tensor of its own memory, which is not recorded."""
-    return new_tensor(t.kernels.coerce(t.kernels.backend.copy(raw(t))), t.kernels)
+    return new_tensor(t.kernels.coerce(t.kernels.copy(raw(t))), t.kernels)
 
 
 def to_place(t: Tensor, dtype: Any = None, device: Any = None) -> Tensor:

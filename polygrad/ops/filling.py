@@ -56,7 +56,8 @@ def _like(x: Any, dtype: Any, device: Any, where: str) -> tuple[Shape, Kernels]:
 def _made(kernels: Kernels, function: str, /, *args: Any, **options: Any) -> Tensor:
     """What the library's own creation function makes for these Kernels."""
     place = {"dtype": kernels.native_dtype, "device": kernels.native_device}
-    with nullcontext() if kernels.guard is None else kernels.guard():
+    guard = nullcontext() if kernels.guard is None else kernels.guard()
+    with guard, kernels.explaining(f"{function}, of {kernels.dtype}"):
         array = getattr(kernels.xp, function)(*args, **place, **options)
     return _wrapped(array, kernels)
 

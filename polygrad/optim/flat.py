@@ -39,7 +39,7 @@ class Flat:
     """
 
     def __init__(self, params: Sequence[Tensor], where: str) -> None:
-        self.params = list(params)
+        self.params, self.where = list(params), where
         devices = sorted({str(p.device) for p in self.params})
         if len(devices) > 1:
             raise DeviceMismatchError(
@@ -53,7 +53,8 @@ class Flat:
     def here(self) -> Iterator[None]:
         """For arithmetic: on the device, without the library's warnings."""
         guard = self.kernels.guard
-        with self.kernels.backend.quiet(), nullcontext() if guard is None else guard():
+        inside = nullcontext() if guard is None else guard()
+        with self.kernels.backend.quiet(), inside, self.kernels.explaining(self.where):
             yield
 
     def gather(self, tensors: Sequence[Tensor | None]) -> Any:

@@ -125,7 +125,7 @@ class LBFGS(Optimizer):
             )  # fmt: skip
         group = self.param_groups[0]
         flat = Flat(group["params"], "LBFGS.step")
-        memory = _Memory(flat, self.state.setdefault(flat.params[0], {}))
+        memory = _Memory(flat, self.state.get(flat.params[0], {}))
         evaluate = _Evaluation(flat, closure)
         point = evaluate()
         first = evaluate.loss
@@ -138,6 +138,7 @@ class LBFGS(Optimizer):
                 raise
         memory.func_evals += evaluate.count
         memory.write()
+        self.state[flat.params[0]] = memory.state
         return first
 
 
@@ -182,7 +183,9 @@ class _Memory:
     def turn(self, gradient: Any, history_size: int) -> None:
         """Learn from the step before, and find the next direction."""
         if self.n_iter == 1:
-            self.d, self.old_dirs, self.old_stps, self.ro, self.H_diag = -gradient, [], [], [], 1.0
+            with self.flat.here():
+                self.d = -gradient
+            self.old_dirs, self.old_stps, self.ro, self.H_diag = [], [], [], 1.0
             return
         flat = self.flat
         with flat.here():
@@ -194,9 +197,10 @@ class _Memory:
                 self.old_stps = [*self.old_stps[keep], step]
                 self.ro = [*self.ro[keep], 1.0 / curvature]
                 self.H_diag = curvature / (change @ change)
-        self.d = flat.kernels.lbfgs_direction(
-            gradient, self.old_dirs, self.old_stps, self.ro, self.H_diag
-        )
+        with flat.here():
+            self.d = flat.kernels.lbfgs_direction(
+                gradient, self.old_dirs, self.old_stps, self.ro, self.H_diag
+            )
 
     def write(self) -> None:
         """Into the state of the optimiser; nothing but counts before the first iteration."""

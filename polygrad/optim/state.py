@@ -120,4 +120,4 @@ def _moved(p: Tensor, value: Any) -> Any:
     if t.kernels.is_complex:
         dtype = complex_of(dtype)
     moved = to_place(new_tensor(raw(t), t.kernels), dtype if t.kernels.inexact else None, p.device)
-    return new_tensor(moved.kernels.backend.copy(raw(moved)), moved.kernels)
+    return new_tensor(moved.kernels.copy(raw(moved)), moved.kernels)

@@ -42,7 +42,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polygrad.errors import InvalidArgumentError, InvalidTypeError
+from polygrad.errors import InvalidArgumentError, InvalidTypeError, OutOfMemoryError
 from polygrad.streams.philox import WORDS, blocks_at, philox
 
 __all__ = [
@@ -121,7 +121,7 @@ class Generator:
         with self._lock:
             seed, position, children = self._state
             source, self._philox = self._philox or philox(seed, 0, position), None
-            drawn: Host = source.random_raw(blocks * WORDS)
+            drawn = _drawn(source, blocks * WORDS)
             self._state = GeneratorState(seed, position + blocks, children)
             self._philox = source  # not before: an interrupt must not part it from the state
         return drawn[:n]
@@ -209,6 +209,17 @@ def _state(given: Any) -> GeneratorState:
             "pass what get_state() returned",
         )  # fmt: skip
     return GeneratorState(*given)
+
+
+def _drawn(source: Any, n: int) -> Host:
+    try:
+        words: Host = source.random_raw(n)
+    except (MemoryError, ValueError, OverflowError) as error:  # NumPy's, of sizes beyond addresses
+        raise OutOfMemoryError(
+            f"{n} random words of 64 bits: {error}", "random numbers, on the host",
+            "draw fewer at a time",
+        ) from error  # fmt: skip
+    return words
 
 
 def _renew_locks() -> None:

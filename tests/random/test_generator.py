@@ -208,7 +208,7 @@ def test_a_saved_state_resumes_with_the_same_numbers(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="fork (2026-11-30: not on Windows)")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork")
 def test_a_child_does_not_wait_for_a_lock_that_a_thread_of_its_parent_held():
     own = pg.Generator(5)
     for generator in (own, pg.random.default_generator):

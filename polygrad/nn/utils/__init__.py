@@ -118,7 +118,8 @@ def _total_norm(tensors: list[Tensor], norm_type: float, *, error_if_nonfinite: 
                 "call it for the tensors of each device",
             )  # fmt: skip
     xp, item = k.xp, k.backend.item
-    with k.backend.quiet(), k.guard() if k.guard is not None else nullcontext():
+    guard = nullcontext() if k.guard is None else k.guard()
+    with k.backend.quiet(), guard, k.explaining("the norm of gradients"):
         sizes = [xp.abs(_wide(t)) for t in tensors if t.size]
         # What counts most: the largest, or for a negative order the smallest.
         most = _largest(k.backend, sizes if p >= 0 else [-a for a in sizes])

@@ -219,7 +219,7 @@ def overwrite(old: Tensor, new: Tensor) -> None:
         return
     if old.gradient is not None and new.shape != old.shape:
         old.gradient = None
-    put_in_place(old, new_tensor(new.kernels.backend.copy(raw(new)), new.kernels))
+    put_in_place(old, new_tensor(new.kernels.copy(raw(new)), new.kernels))
 
 
 # ---- the class of a parametrized module ---------------------------------------------------------

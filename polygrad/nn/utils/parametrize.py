@@ -163,7 +163,7 @@ def _start(module: Module, name: str, parametrization: Module, unsafe: bool, whe
 
 def _original(new: Tensor, tensor: Tensor) -> Tensor:
     """One of several originals: a leaf of its own, a Parameter if the tensor is one."""
-    leaf = new_tensor(new.kernels.backend.copy(raw(new)), new.kernels)
+    leaf = new_tensor(new.kernels.copy(raw(new)), new.kernels)
     wanted = tensor.requires_grad and new.kernels.inexact
     return Parameter(leaf, wanted) if isinstance(tensor, Parameter) else leaf.requires_grad_(wanted)
 
@@ -247,7 +247,7 @@ def remove_parametrizations(
             overwrite(tensor, value)
         else:
             tracked = any(t.requires_grad for t in originals) and value.kernels.inexact
-            leaf = new_tensor(value.kernels.backend.copy(raw(value)), value.kernels)
+            leaf = new_tensor(value.kernels.copy(raw(value)), value.kernels)
             tensor = Parameter(leaf, tracked) if kind == "parameter" else leaf
     forget(entry)
     entries = _entries(module)
