@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
+from polygrad import dtypes
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
 from polygrad.tensor import Tensor, on_host
 
@@ -70,6 +71,10 @@ def _one_rate(where: str, lr: Tensor) -> float:
             f"{where}, argument lr", "pass lr.detach(); to differentiate through a step, write it "
             "as a function of tensors",
         )  # fmt: skip
+    if lr.kernels.kind not in (dtypes.INTEGER, dtypes.REAL):
+        raise InvalidTypeError(
+            f"lr is a {lr.dtype} tensor", f"{where}, argument lr", "pass a real one"
+        )
     return float(on_host(lr).item())
 
 

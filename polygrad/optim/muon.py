@@ -28,7 +28,7 @@ class Muon(Optimizer):
         Share of the mean gradient that is kept; whether the step looks ahead by it.
     ns_coefficients, ns_steps
         Of Newton and Schulz's iteration, which makes the step nearly orthogonal, in the dtype of
-        the parameter.
+        the parameter; in float32 for half precision.
     eps
         The least norm that a matrix is divided by.
     adjust_lr_fn

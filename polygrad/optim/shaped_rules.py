@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from polygrad import dtypes
 from polygrad.backend import declare_forward
 from polygrad.ops.data_type import finfo
 from polygrad.optim.rules import Arrays, average, decayed
@@ -46,7 +47,10 @@ def muon(
         lr *= 0.2 * math.sqrt(max(rows, columns))
     else:
         lr *= math.sqrt(max(1.0, rows / max(1, columns)))
-    return p - lr * orthogonalized(F, move, ns_coefficients, ns_steps, eps), buffer
+    # In half precision the squares of usual gradients are 0, and their sum is soon infinite.
+    wide = F.with_dtype(dtypes.float32) if F.dtype.itemsize < 4 else F
+    made = orthogonalized(wide, wide.cast(move), ns_coefficients, ns_steps, eps)
+    return p - lr * F.cast(made), buffer
 
 
 def orthogonalized(

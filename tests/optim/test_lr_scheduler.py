@@ -341,3 +341,22 @@ def test_resuming_by_last_epoch():
         for group in o.param_groups:
             group["initial_lr"] = 8.0
         assert make(o).get_last_lr() == [1.0, 0.25]
+
+
+def test_groups_that_share_a_tensor_as_their_rate_get_one_each():
+    """The last group's rate was everybody's."""
+    lr = pg.tensor(1.0)
+    groups = [{"params": [pg.nn.Parameter(pg.ones(1))]} for _ in range(2)]
+    optimizer = pg.optim.SGD(groups, lr=lr)
+    schedule = pg.optim.lr_scheduler.LambdaLR(optimizer, [lambda e: 1.0, lambda e: 0.5**e])
+    for _ in range(2):
+        optimizer.step()
+        schedule.step()
+    assert [float(group["lr"]) for group in optimizer.param_groups] == [1.0, 0.25]
+    assert optimizer.param_groups[0]["lr"] is lr
+
+
+@pytest.mark.parametrize("lr", [pg.tensor(1j), pg.tensor(True)])
+def test_a_rate_in_a_tensor_of_no_numbers(lr):
+    with pytest.raises(InvalidTypeError, match="lr is a"):
+        pg.optim.SGD([pg.nn.Parameter(pg.ones(1))], lr=lr)

@@ -181,3 +181,17 @@ def test_refusals(make, word, error):
     with pytest.raises(ShapeError, match="no matrix"):
         optimizer.add_param_group({"params": pg.nn.Parameter(pg.ones(3))})
     assert len(optimizer.param_groups) == 1
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-4, 1.0, 300.0, 60000.0])
+def test_muon_in_half_precision_takes_gradients_of_all_sizes(size):
+    """Their squares vanish or overflow: the step was NaN, or none."""
+    g = np.random.default_rng(0).standard_normal((70, 60)).clip(-1, 1) * size
+    p = pg.nn.Parameter(pg.zeros((70, 60), dtype=pg.float16))
+    p.grad = pg.tensor(g, dtype=pg.float16)
+    pg.optim.Muon([p], lr=1.0, momentum=0.0, weight_decay=0.0, ns_steps=20,
+                  ns_coefficients=(2.0, -1.5, 0.5)).step()  # fmt: skip
+    step = p.detach().numpy().astype("float64")
+    singular = np.linalg.svd(step / math.sqrt(70 / 60), compute_uv=False)
+    assert singular.min() > 0.9
+    assert singular.max() < 1.1

@@ -44,13 +44,22 @@ def set_rate(group: dict[str, Any], rate: float) -> None:
 
 
 def attach(scheduler: LRScheduler, optimizer: Any) -> None:
-    """Let a schedule write the rates of an optimiser. Raises InvalidTypeError for what is none."""
+    """Let a schedule write the rates of an optimiser. Raises InvalidTypeError for what is none.
+
+    Groups that share a tensor as their rate get one each, for they may come to differ.
+    """
     if not isinstance(optimizer, Optimizer):
         raise InvalidTypeError(
             f"a {type(optimizer).__name__} is no Optimizer", type(scheduler).__name__,
             "pass the optimiser whose learning rate is to change",
         )  # fmt: skip
     scheduler.optimizer = optimizer
+    held: set[int] = set()
+    for group in optimizer.param_groups:
+        if isinstance(group.get("lr"), Tensor):
+            if id(group["lr"]) in held:
+                group["lr"] = group["lr"].detach().clone()
+            held.add(id(group["lr"]))
 
 
 class LRScheduler:
