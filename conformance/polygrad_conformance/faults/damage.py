@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import polygrad as pg
+from polygrad.errors import UnsupportedOperationError
+from polygrad.families import OPERATIONS
 from polygrad.registry import find_kernels
 from polygrad.tensor import Tensor, new_tensor, on_host, raw
 from polygrad.tree import leaves, tree_map
-from polygrad_conformance.faults.device import FAULTY
+from polygrad_conformance.faults.device import FAULTY, with_capabilities
 
 __all__ = ["DAMAGES", "Class", "damaged", "of_cotangents"]
 
@@ -43,10 +47,13 @@ class Class(NamedTuple):
         The check kind that must find it.
     damage
         Makes the faulty function of the right one.
+    planted
+        Instead of that: what to open, given the op, for faults that are not in a function.
     """
 
     kind: str
-    damage: Callable[[Function], Function]
+    damage: Callable[[Function], Function] = lambda function: function
+    planted: Callable[[str], AbstractContextManager[Any]] | None = None
 
 
 class _Replaced(pg.autograd.Function):
@@ -178,6 +185,14 @@ def _tail(a: Host) -> Host:
     return flat.reshape(a.shape)
 
 
+def _second_block(a: Host) -> Host:
+    """What lies behind the first 500 elements is wrong: kernels work in blocks."""
+    flat = np.array(a.reshape(-1))
+    rest = flat[500:]
+    flat[500:] = ~rest if a.dtype.kind == "b" else rest + a.dtype.type(1)
+    return flat.reshape(a.shape)
+
+
 def _special(a: Host) -> Host:
     """What is not finite becomes finite, and zeros lose their sign."""
     if a.dtype.kind not in "fc":
@@ -231,6 +246,31 @@ def _refused(function: Function) -> Function:
     return damaged(function, change)
 
 
+@contextmanager
+def _unsupported(op: str) -> Iterator[None]:
+    """No kernel, and the capabilities do not say so; special functions need not be there."""
+
+    def refuse(out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if right.space != "special":
+            touch()
+        raise UnsupportedOperationError("no kernel", "the faulty device", "write one")
+
+    right = OPERATIONS[op]
+    OPERATIONS[op] = replace(right, function=damaged(right.function, refuse))
+    try:
+        yield
+    finally:
+        OPERATIONS[op] = right
+
+
+@contextmanager
+def _said_to_be_unsupported(op: str) -> Iterator[None]:
+    """The capabilities leave out what works."""
+    touch()
+    with with_capabilities(unsupported=(op,)):
+        yield
+
+
 class _Other:
     """As an object, but its numbers are twice as large."""
 
@@ -263,11 +303,8 @@ _WRONG_TYPE = {
 
 def _other_dtype(x: Tensor) -> Tensor:
     other = _WRONG_TYPE.get(x.dtype.name, "int32" if x.dtype.name == "int64" else "int64")
-    return new_tensor(x.kernels.backend.astype(raw(x), np.dtype(other)), _place(other))
-
-
-def _place(dtype: str) -> Any:
-    return find_kernels(FAULTY.name, dtype)
+    made = x.kernels.backend.astype(raw(x), np.dtype(other))
+    return new_tensor(x.kernels.coerce(made), find_kernels(FAULTY.name, other))
 
 
 def _one_axis_more(x: Tensor) -> Tensor:
@@ -447,6 +484,7 @@ DAMAGES: dict[str, Class] = {
     "first element": Class("value", _values(_at(lambda flat: 0))),
     "last element": Class("value", _values(_at(lambda flat: -1))),
     "tail unwritten": Class("value", _values(_tail)),
+    "second block": Class("value", _values(_second_block)),
     "call refused": Class("value", _refused),
     "another answer": Class("value", _wrong_answer),
     "another truth of special values": Class("special", lambda f: damaged(f, _special_truth)),
@@ -463,6 +501,8 @@ DAMAGES: dict[str, Class] = {
     "differs from call to call": Class("repeat", _drifting),
     "no error": Class("error", _no_error),
     "another error": Class("error", _wrong_error),
+    "not supported, which is not said": Class("claims", planted=_unsupported),
+    "said to be unsupported": Class("claims", planted=_said_to_be_unsupported),
     "gradient off by a hundredth": Class(
         "grad", _on_arguments(lambda x: _Scaled.apply(x, 1.01, 0.0))
     ),

@@ -16,7 +16,7 @@ from polygrad.backends.frozen_backend import FrozenArray, FrozenBackend
 from polygrad.device import Device
 from polygrad.registry import Entry, entries, find_backend, register_backend
 
-__all__ = ["FAULTY", "FaultyBackend", "in_kernel", "install", "without_subnormals"]
+__all__ = ["FAULTY", "FaultyBackend", "in_kernel", "install", "with_capabilities"]
 
 FAULTY = Device("faulty:0")
 Damage = Callable[[Kernel], Kernel]
@@ -101,10 +101,10 @@ def in_kernel(name: str, damage: Damage) -> Iterator[None]:
 
 
 @contextmanager
-def without_subnormals() -> Iterator[None]:
-    """While it is open, the faulty device says that it flushes subnormals."""
+def with_capabilities(**changes: Any) -> Iterator[None]:
+    """While it is open, the faulty device claims something else."""
     backend = install()
-    backend.capabilities = replace(FaultyBackend.capabilities, subnormals=False)
+    backend.capabilities = replace(FaultyBackend.capabilities, **changes)
     try:
         yield
     finally:

@@ -130,7 +130,7 @@ def independent(
 ) -> dict[str, tuple[Result | None, str]]:
     """What finds each fault of the independent set, and among which cases it was looked for.
 
-    First those of what the fault touches, at level full; then all of level smoke, then all of full.
+    First those of what the fault touches, at level full; then all of level smoke.
     """
     from polygrad_conformance.faults.independent import INDEPENDENT
 
@@ -160,4 +160,3 @@ def _stages(touches: str) -> Iterator[tuple[str, Sequence[Case], str]]:
     likely = [c for c in full if c.op in ops or c.op.rpartition(".")[2] in ops]
     yield "its own cases", sorted(likely, key=lambda c: c.dtype != "float32"), "full"
     yield "all of smoke", collect("smoke"), "smoke"
-    yield "all of full", full, "full"

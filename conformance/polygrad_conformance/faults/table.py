@@ -48,6 +48,10 @@ class Fault:
     def planted(self) -> Iterator[None]:
         """While it is open, what `op` names is faulty on the faulty device."""
         damage = self.described.damage
+        if self.described.planted is not None:
+            with self.described.planted(self.op):
+                yield
+            return
         if self.op not in OPERATIONS:
             with planted_at(*site(self.op, self.name), damage):
                 yield

@@ -14,7 +14,7 @@ import numpy as np
 
 from polygrad.backend import FORWARDS
 from polygrad_conformance.declarations import load_data
-from polygrad_conformance.faults.device import in_kernel, install, without_subnormals
+from polygrad_conformance.faults.device import in_kernel, install, with_capabilities
 from polygrad_conformance.tolerance import budget
 
 __all__ = ["VARIANTS", "variant"]
@@ -239,7 +239,7 @@ def variant(name: str) -> Iterator[None]:
     install()
     with ExitStack() as stack:
         if name == "subnormals flushed":
-            stack.enter_context(without_subnormals())
+            stack.enter_context(with_capabilities(subnormals=False))
         for kernel, change in VARIANTS[name]().items():
             stack.enter_context(in_kernel(kernel, change))
         yield
