@@ -85,6 +85,7 @@ _KEYWORDS: dict[str, Callable[[Any, str], list[Sample]]] = {
             "avg_pool2d": _more(steps=_pooled(2, 2, 5, 4, stride=1, divisor_override=3)),
             "avg_pool3d": _more(steps=_pooled(1, 2, 4, 3, 4, stride=1, divisor_override=3)),
             "alpha_dropout": _more(trains=lambda s: ((s.real(4, 5), 0.4), {"training": True})),
+            "gumbel_softmax": _more(rows=lambda s: ((s.real(2, 3),), {"tau": 0.5})),
             "feature_alpha_dropout": _more(
                 trains=lambda s: ((s.real(2, 4, 5), 0.4), {"training": True})
             ),

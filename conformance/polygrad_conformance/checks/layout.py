@@ -35,17 +35,19 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
 
 
 def _richest(subject: Any, dtype: str) -> list[tuple[Any, list[str]]]:
-    """The samples whose arrays have layouts, and these; those with the most first.
+    """The samples whose arrays have layouts, and these; those with the most first, then the larger.
 
     Several, as the result of one may not depend on the order of its elements: a power of 0.
     """
-    found: list[tuple[Any, list[str]]] = []
+    found: list[tuple[Any, list[str], int]] = []
     if subject.key in _ALIKE or subject.family == "shape":
-        return found
+        return []
     for sample in subject.samples(dtype):
         arrays: list[Any] = []
         map_arrays((sample.args, sample.kwargs), lambda a, to=arrays: to.append(a) or a)
         layouts = layouts_of(arrays)
         if layouts:
-            found.append((sample, layouts))
-    return sorted(found, key=lambda pair: -len(pair[1]))
+            size = sum(a.size for a in arrays)
+            found.append((sample, layouts, size))
+    found.sort(key=lambda entry: (-len(entry[1]), -entry[2]))
+    return [(sample, layouts) for sample, layouts, _ in found]
