@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,10 @@ def _check_options(metric: Metric, ignore_index: Any, **numbers: Any) -> None:
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise InvalidTypeError(
+                f"{name} is {value!r}", f"{place}, argument {name}", "pass a number"
+            )
+        if name == "threshold" and math.isnan(value):  # nothing is above it
+            raise InvalidArgumentError(
                 f"{name} is {value!r}", f"{place}, argument {name}", "pass a number"
             )
     if ignore_index is not None and type(ignore_index) is not int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from polygrad import dtypes
 from polygrad.config import enable_grad
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
 from polygrad.optim.algorithms import Parameters
@@ -155,7 +156,11 @@ class _Evaluation:
             self.loss = loss = self.closure()
         self.count += 1
         number = np.asarray(on_host(loss) if isinstance(loss, Tensor) else loss)
-        if number.size != 1 or number.dtype.kind not in "fiu":
+        if isinstance(loss, Tensor):  # of bfloat16 NumPy does not know that it is real
+            real = loss.kernels.kind in (dtypes.INTEGER, dtypes.REAL)
+        else:
+            real = number.dtype.kind in "fiu"
+        if number.size != 1 or not real:
             shape = f" of shape {number.shape}" if number.ndim else ""
             raise InvalidTypeError(
                 f"the closure returned a {type(loss).__name__}{shape}", "LBFGS.step",

@@ -305,6 +305,7 @@ def categorical(
                 "nothing to draw from: all logits are -inf, or there are none", _CATEGORICAL,
                 "pass a finite logit along the axis",
             )  # fmt: skip
-        table = np.exp(table - highest)
+        with np.errstate(over="ignore"):  # of a difference: its weight is 0
+            table = np.exp(table - highest)
     drawn = places_by_weight(chosen(generator, _CATEGORICAL), table, 1, replacement=True)
     return new_tensor(kernels.from_numpy(drawn.reshape(wanted)), kernels)

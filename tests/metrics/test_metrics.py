@@ -425,3 +425,9 @@ def test_a_state_of_no_numbers_is_refused(value):
         for name in set(state) - {"metric"}:
             with pytest.raises(InvalidTypeError, match=f"{name} is .* no number"):
                 metric.load_state_dict({**state, name: value})
+
+
+@pytest.mark.parametrize("metric", [pg.metrics.Accuracy, pg.metrics.F1, pg.metrics.Recall])
+def test_a_threshold_that_nothing_is_above_is_refused(metric):
+    with pytest.raises(InvalidArgumentError, match="threshold is nan"):
+        metric(threshold=math.nan)

@@ -339,3 +339,12 @@ def test_parameters_on_two_devices():
     a, b = pg.nn.Parameter(pg.ones(1)), pg.nn.Parameter(pg.ones(1, device="frozen:0"))
     with pytest.raises(DeviceMismatchError, match="cpu and frozen:0"):
         pg.optim.LBFGS([a, b]).step(lambda: pg.sum(a))
+
+
+@pytest.mark.parametrize("line_search", [None, "strong_wolfe"])
+def test_a_loss_in_bfloat16(line_search):
+    pytest.importorskip("ml_dtypes", reason="bfloat16 needs ml_dtypes (2026-11-30: optional)")
+    p = pg.nn.Parameter(pg.zeros(3, dtype=pg.bfloat16))
+    optimizer = pg.optim.LBFGS([p], line_search_fn=line_search)
+    optimizer.step(closure_of(optimizer, lambda: pg.sum((p - 2) ** 2)))
+    np.testing.assert_array_equal(p.detach().to(pg.float32).numpy(), [2.0, 2.0, 2.0])

@@ -181,3 +181,8 @@ def test_truncated_normal_numbers_come_to_an_end_far_out(std):
     np.testing.assert_array_equal(drawn.numpy(), [1.5, 1.5])
     drawn = pg.random.truncated_normal([-2.0, -1e300], -1.5, std=std, dtype=pg.float64)
     np.testing.assert_array_equal(drawn.numpy(), [-1.5, -1.5])
+
+
+def test_logits_that_are_further_apart_than_floats_reach():
+    drawn = categorical([1e308, -1e308, 1e308], (200,), generator=pg.Generator(0))
+    assert sorted(set(drawn.tolist())) == [0, 2]
