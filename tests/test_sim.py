@@ -17,10 +17,9 @@ from polygrad.backends import sim
 from polygrad.backends.sim_backend import SimBackend
 from polygrad.errors import DeviceLostError, DtypeError, OutOfMemoryError
 from polygrad.registry import find_backend, find_device
-from polygrad_conformance import check_layer, check_operation, check_optimizer, subjects
+from polygrad_conformance.api import Session
 from tests.devices import optional
 
-SUBJECTS = subjects()
 FIRST, SECOND = sim.device("sim:0"), sim.device("sim:1")
 NARROW, FLUSH, SMALL = (sim.device(f"sim:{name}") for name in ("no_float64", "flush", "small"))
 TINY = float(np.finfo(np.float32).smallest_normal)
@@ -326,26 +325,19 @@ def test_a_device_lost_in_the_middle_of_training_is_an_error_each_time():
 
 
 # ---- the plugin: it is right, and it would be caught ---------------------------------------------
-def some(kind, step):
-    return SUBJECTS[kind][::step]
-
-
 @pytest.mark.parametrize("device", ["sim:1", "sim:no_float64", "sim:flush", "sim:small"])
 def test_some_of_everything_on_each_device(device):
-    for name in some("operation", 12):
-        check_operation(name, device)
-    for name in some("layer", 12):
-        check_layer(name, device)
-    for name in some("optimizer", 3):
-        check_optimizer(name, device)
+    session = Session("", device)
+    for name in session.ops[::12]:
+        session.check(name)
 
 
 def test_a_backend_that_does_not_wait_is_found(monkeypatch):
     monkeypatch.setattr(SimBackend, "to_numpy", lambda self, array: sim.download(array))
-    with pytest.raises(AssertionError):
-        check_operation("exp", "sim:0")
-    with pytest.raises(AssertionError):
-        check_operation("logical_not", "sim:0")
+    session = Session("", "sim:0")
+    for name in ("exp", "logical_not"):
+        with pytest.raises(AssertionError):
+            session.check(name)
 
 
 def test_a_backend_that_hands_over_the_users_memory_is_found(monkeypatch):
