@@ -40,10 +40,9 @@ class Device:
 
     def __getattr__(self, name: str) -> NoReturn:
         """PyTorch's `type` and `index`: the error says what to write."""
-        from polygrad.hints import attribute_error  # noqa: PLC0415  for a mistake only
+        from polygrad.hints import missing_device_part  # noqa: PLC0415  for a mistake only
 
-        advice = {"type": "write device.kind", "index": "write device.rest"}.get(name, "")
-        raise attribute_error("'Device' object", name, advice)
+        raise missing_device_part(name)
 
     def __eq__(self, other: object) -> bool:
         """Equal to a Device or a string of the same name."""

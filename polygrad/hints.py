@@ -6,15 +6,19 @@ polygrad; a trailing underscore is taken for a write in place.
 
 from __future__ import annotations
 
+import functools
 import importlib
-import importlib.util
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from polygrad.hint_tables import CALLED, FAMILIES, METHODS, SAY, SUBMODULES
 
-__all__ = ["attribute_error", "hint", "method_hint", "missing"]
+__all__ = [
+    "MissingNameError", "hint", "method_hint", "missing", "missing_device_part", "missing_method",
+]  # fmt: skip
 
+_DEVICE = {"type": "write device.kind", "index": "write device.rest"}
 _PLACES = (
     "", "linalg", "fft", "special", "random", "autograd", "amp", "nn.functional", "nn", "nn.init",
     "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "optim",
@@ -25,12 +29,6 @@ _PLACES = (
 def _has(module: Any, name: str) -> bool:
     """Whether a module offers the name, without asking its `__getattr__`, which would ask here."""
     return name in getattr(module, "__all__", ())
-
-
-def _is_part(module: str, name: str) -> bool:
-    """`from polygrad import doctor` asks for an attribute before the module is imported."""
-    package = hasattr(sys.modules.get(module), "__path__")
-    return package and importlib.util.find_spec(f"{module}.{name}") is not None
 
 
 def _found(name: str) -> str:
@@ -52,7 +50,7 @@ def hint(name: str, module: str = "polygrad") -> str:
     >>> hint("set_printoptions")
     'write numpy.set_printoptions(...)'
     """
-    if name.startswith("_") or _is_part(module, name):
+    if name.startswith("_"):
         return ""
     if _has(sys.modules.get(module), f"{name}_"):
         return f"it is {module.replace('polygrad', 'pg', 1)}.{name}_"
@@ -122,17 +120,44 @@ def method_hint(name: str) -> str:
     return (_in_place(name[:-1]) if name.endswith("_") else "") or _of_family(name)
 
 
-def attribute_error(owner: str, name: str, advice: str) -> AttributeError:
-    """The error; where there is advice, Python is kept from guessing at a name that is near.
+class MissingNameError(AttributeError):
+    """An AttributeError that looks for advice when it is shown: `hasattr` is asked all the time.
 
-    >>> attribute_error("module 'polygrad'", "cat", hint("cat"))
-    AttributeError("module 'polygrad' has no attribute 'cat': write pg.concat")
+    Where there is advice, Python is kept from guessing at a name that is near.
     """
-    if advice:
-        return AttributeError(f"{owner} has no attribute {name!r}: {advice}", name=name, obj=None)
-    return AttributeError(f"{owner} has no attribute {name!r}")
+
+    find: Callable[[], str] | None = None
+
+    def __str__(self) -> str:
+        """The message, and what to write instead if that is known."""
+        advice = self.find() if self.find else ""
+        if not advice:
+            return super().__str__()
+        self.obj = None
+        return f"{super().__str__()}: {advice}"
+
+
+def _error(owner: str, name: str, find: Callable[[], str]) -> AttributeError:
+    """The error for a name that something does not have.
+
+    >>> print(missing("polygrad", "cat"))
+    module 'polygrad' has no attribute 'cat': write pg.concat
+    """
+    error = MissingNameError(f"{owner} has no attribute {name!r}")
+    error.find = find
+    return error
 
 
 def missing(module: str, name: str) -> AttributeError:
     """The error for a name that a module does not have."""
-    return attribute_error(f"module {module!r}", name, hint(name, module))
+    return _error(f"module {module!r}", name, functools.partial(hint, name, module))
+
+
+def missing_method(kind: str, name: str) -> AttributeError:
+    """The error for a method or attribute that a Tensor, of the class `kind`, does not have."""
+    return _error(f"{kind!r} object", name, functools.partial(method_hint, name))
+
+
+def missing_device_part(name: str) -> AttributeError:
+    """The error for an attribute that a Device does not have; PyTorch's are `type` and `index`."""
+    return _error("'Device' object", name, lambda: _DEVICE.get(name, ""))

@@ -324,9 +324,9 @@ def array_function(
 
 def no_attribute(self: Tensor, name: str) -> Any:
     """What a Tensor does not have: the error says what to write for a method of PyTorch's."""
-    from polygrad.hints import attribute_error, method_hint  # noqa: PLC0415  for a mistake only
+    from polygrad.hints import missing_method  # noqa: PLC0415  for a mistake only
 
-    raise attribute_error(f"{type(self).__name__!r} object", name, method_hint(name))
+    raise missing_method(type(self).__name__, name)
 
 
 def to(

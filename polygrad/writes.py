@@ -16,6 +16,7 @@ from polygrad.errors import (
     DeviceMismatchError,
     DtypeError,
     InPlaceError,
+    InvalidTypeError,
     OutOfRangeError,
     PolygradError,
     ShapeError,
@@ -66,6 +67,8 @@ def _check_write(t: Tensor, base: Tensor, recipe: Recipe, value: Any, what: str)
                 where,
                 "write to t.clone()",
             )  # fmt: skip
+    if value is None:
+        raise InvalidTypeError("None is no number", where, "pass a number, an array or a Tensor")
     if not isinstance(value, Tensor):
         return _KIND[type(value)]
     if value.kernels.backend is not t.kernels.backend or value.device != t.device:

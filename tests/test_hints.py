@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib
 import re
@@ -96,9 +97,12 @@ def test_methods(name, advice):
 
 
 def test_python_does_not_guess_where_there_is_advice():
-    with pytest.raises(AttributeError) as error:
-        pg.ones(2).float  # noqa: B018  the look-up is the test
-    assert error.value.obj is None  # else "Did you mean: 'floor'?" follows
+    x = pg.ones(2)
+    for name, owner in (("float", None), ("shap", x)):
+        with pytest.raises(AttributeError) as error:
+            getattr(x, name)
+        assert f"no attribute {name!r}" in str(error.value)
+        assert error.value.obj is owner  # "Did you mean: 'floor'?" is made from it
 
 
 def test_devices():
@@ -113,6 +117,14 @@ def test_unknown_names(owner):
     assert not hasattr(owner, "__nonsense__")
 
 
-def test_looking_for_a_module_does_not_read_the_others(monkeypatch):
+def test_asking_whether_a_name_is_there_looks_nowhere_else(monkeypatch):
     monkeypatch.setattr(hints, "_found", lambda name: pytest.fail(f"looked for {name}"))
-    assert hints.hint("doctor") == ""
+    assert not hasattr(pg, "iloc")
+    assert not hasattr(pg.ones(2), "iloc")
+    assert not hasattr(pg.nn.functional, "iloc")
+
+
+def test_the_error_can_be_pickled():
+    with pytest.raises(AttributeError) as error:
+        pg.ones(2).float()
+    assert str(copy.copy(error.value)) == str(error.value)

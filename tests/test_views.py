@@ -11,7 +11,7 @@ import pytest
 import polygrad as pg
 from polygrad.backends.frozen_backend import FrozenBackend
 from polygrad.backends.numpy_backend import NumpyBackend
-from polygrad.errors import DtypeError, InPlaceError, OutOfRangeError, ShapeError
+from polygrad.errors import DtypeError, InPlaceError, InvalidTypeError, OutOfRangeError, ShapeError
 from polygrad.tensor import raw
 from tests.view_oracle import alive, run_programs
 
@@ -232,6 +232,7 @@ def test_complex_parts_are_writable_views(device, recorded):
         (lambda x, y: y.__iadd__(pg.ones((2, 3))), ShapeError, "another shape"),
         (lambda x, y: y.__imul__(pg.tensor([1j, 1j, 1j])), DtypeError, "does not fit"),
         (lambda x, y: y.__setitem__(0, 1j), DtypeError, "complex value"),
+        (lambda x, y: y.__setitem__(0, None), InvalidTypeError, "None is no number. setitem"),
         (lambda x, y: y.__setitem__(pg.tensor([0, 7]), 0.0), OutOfRangeError, "out of range"),
         (lambda x, y: y.__setitem__(slice(0, 2), pg.ones((3,))), ShapeError, "does not fit"),
         (lambda x, y: pg.tensor([1, 2]).__iadd__(0.5), DtypeError, "does not fit"),
