@@ -79,10 +79,10 @@ class autocast:  # noqa: N801  PyTorch's name
 
     def __exit__(self, *exc: object) -> None:
         """Back to what was in force at the matching `__enter__`."""
-        ACTIVE.remove(self)
         *earlier, last = _before.get()
+        policy.set(last)  # first: an interrupt after it does no harm
         _before.set(tuple(earlier))
-        policy.set(last)
+        ACTIVE.remove(self)
 
     def __call__(self, function: Decorated) -> Decorated:
         """Run `function` inside; the steps of a generator or coroutine, not what is between."""
