@@ -7,24 +7,24 @@ that is installed but does not work.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-import importlib.util
 import os
-import sys
 import threading
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
-from dataclasses import dataclass
 from typing import Any
 
 from polygrad import dtypes
 from polygrad.backend import Backend, Kernels
 from polygrad.device import Device
+from polygrad.entry import Entry, broken, entry_of, find_libraries, said
 from polygrad.errors import (
     BackendBrokenError,
     BackendNotInstalledError,
     DtypeError,
     ForeignArrayError,
+    InvalidTypeError,
     PolygradError,
     UnknownDeviceError,
 )
@@ -46,40 +46,12 @@ __all__ = [
     "kernels_for",
     "load",
     "loaded",
+    "open_backend",
     "register_backend",
     "set_default_device",
 ]
 
 ENTRY_POINTS = "polygrad.backends"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """Where a backend is found, known before its library is imported.
-
-    Attributes
-    ----------
-    name
-        The backend's name.
-    target
-        `module:Class`.
-    device_kinds
-        The kinds of device it serves, the part of a device's name before the first colon.
-    libraries
-        Top-level modules of the array library: an array whose type lives there belongs to it.
-    install
-        What to type to get the library.
-    hidden
-        Not listed by `devices()`: for tests.
-    """
-
-    name: str
-    target: str
-    device_kinds: tuple[str, ...]
-    libraries: tuple[str, ...]
-    install: str
-    hidden: bool = False
-
 
 _catalogue: dict[str, Entry] = {}
 _loaded: dict[str, Backend] = {}
@@ -129,18 +101,10 @@ def _scan() -> None:
         if point.name in _catalogue:
             continue
         install = f"pip install {point.dist.name if point.dist else point.name}"
-        try:
-            cls = point.load()
-        except Exception:  # noqa: BLE001  said when a device of the plugin is named
-            _catalogue[point.name] = Entry(point.name, point.value, (point.name,), (), install)
-            continue
-        _catalogue[point.name] = Entry(
-            name=point.name,
-            target=point.value,
-            device_kinds=tuple(cls.device_kinds),
-            libraries=tuple(getattr(cls, "libraries", ())),
-            install=getattr(cls, "install", install),
-        )
+        entry = Entry(point.name, point.value, (point.name,), (), install)
+        with contextlib.suppress(Exception, SystemExit):  # said when the plugin is asked for
+            entry = entry_of(point.load(), entry)
+        _catalogue[point.name] = entry
 
 
 def load(name: str) -> Backend:
@@ -177,35 +141,36 @@ def _load(name: str) -> Backend:
             "correct the name, or install the package that provides it",
         )
     entry = _catalogue[name]
-    for library in entry.libraries:
-        if library not in sys.modules and importlib.util.find_spec(library) is None:
-            raise BackendNotInstalledError(
-                f"the backend {name!r} needs the package {library!r}, which is not installed",
-                f"devices {', '.join(entry.device_kinds)}",
-                entry.install,
-            )
+    find_libraries(entry)
     module, _, attribute = entry.target.partition(":")
+    if not attribute:
+        raise broken(entry, f"its entry point is {entry.target!r}, and is to be module:Class")
     try:
-        cls: type[Backend] = getattr(importlib.import_module(module), attribute)
-        problem = cls.problem()
-        backend = cls() if not problem else None
+        cls = getattr(importlib.import_module(module), attribute)
     except PolygradError:
         raise
-    except Exception as error:
-        raise _broken(entry, f"{type(error).__name__}: {error}") from error
-    if backend is None:
-        raise _broken(entry, problem)
-    adopt_backend(entry, backend)
-    return backend
+    except (Exception, SystemExit) as error:
+        raise broken(entry, said(error)) from error
+    return open_backend(cls, entry)
 
 
-def _broken(entry: Entry, cause: str) -> BackendBrokenError:
-    """The error for a library that is installed but does not work."""
-    return BackendBrokenError(
-        f"the backend {entry.name!r} is installed but cannot be used: {cause}",
-        f"devices {', '.join(entry.device_kinds)}",
-        "run `python -m polygrad` for a report; reinstall with: " + entry.install,
-    )
+def open_backend(cls: type[Backend], entry: Entry) -> Backend:
+    """A backend of this class, made and known from now on. Raises as `load`."""
+    try:
+        entry = entry_of(cls, entry)
+        find_libraries(entry)
+        problem = cls.problem()
+        backend = cls() if not problem else None
+        if backend is not None:
+            adopt_backend(entry, backend)
+            return backend
+    except InvalidTypeError as error:
+        raise broken(entry, str(error)) from error
+    except PolygradError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise broken(entry, said(error)) from error
+    raise broken(entry, problem)
 
 
 def backend_of(array: Any) -> Backend | None:

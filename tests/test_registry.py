@@ -156,7 +156,7 @@ def test_installed_but_broken(registered, cls, target, cause):
     what, where, fix = parts(caught)
     assert what.startswith("the backend 'fake' is installed but cannot be used: ")
     assert cause in what
-    assert where == "devices fake"
+    assert where == f"devices fake, class {target or f'{__name__}:{cls.__name__}'}"
     assert fix == "run `python -m polygrad` for a report; reinstall with: pip install fakelib"
     assert isinstance(caught.value, RuntimeError)
 

@@ -76,7 +76,7 @@ def _plain_2_norm(F: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
             squares = x * x
         total = F.of(squares).coerce(F.of(squares).sum(squares, axis=axis, keepdims=keepdims))
     usable = (total > _least(F.of(total).dtype)) & (total < _INF)
-    return F.xp.sqrt(total) if F.all(usable) else None
+    return F.xp.sqrt(total) if F.backend.item(F.all(usable)) else None
 
 
 def _norm_forward(

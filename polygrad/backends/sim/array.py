@@ -103,7 +103,7 @@ class Array:
     def __setitem__(self, key: Any, value: Any) -> None:
         """Written in the order of the queue."""
         place, (key, value) = together((self, key, value))[0], host_operands((key, value))
-        self.data[key] = value
+        self.data[_in_order(key)] = value
         self.memory.written = place.submit()
 
     # ---- interchange --------------------------------------------------------------------------
@@ -273,6 +273,13 @@ def stored(data: HostArray, device: Device, name: str) -> Array:
     """Values in memory of their own."""
     label = f"{name} {data.dtype}{list(data.shape)}"
     return Array(data, Memory(device, data.nbytes, label))
+
+
+def _in_order(key: Any) -> Any:
+    """The key with index arrays in C order, which is the order that NumPy then writes in."""
+    if isinstance(key, tuple):
+        return tuple(map(_in_order, key))
+    return np.ascontiguousarray(key) if isinstance(key, np.ndarray) and key.ndim else key
 
 
 def _getitem(data: HostArray, key: Any) -> Any:
