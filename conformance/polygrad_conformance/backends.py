@@ -6,6 +6,8 @@ import importlib
 import os
 import platform
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,16 @@ from typing import Any
 import numpy as np
 
 from polygrad.backend import Backend
-from polygrad.errors import InvalidArgumentError, UnknownDeviceError
-from polygrad.registry import Entry, adopt_backend, entries, find_device, load
+from polygrad.entry import Entry, entry_of, said
+from polygrad.errors import (
+    BackendBrokenError,
+    InvalidArgumentError,
+    PolygradError,
+    UnknownDeviceError,
+)
+from polygrad.registry import adopt_backend, find_device, load, open_backend
 
-__all__ = ["describe", "device_of", "environment"]
+__all__ = ["describe", "device_of", "environment", "plugin_errors"]
 
 _VARIABLES = (
     "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "JAX_PLATFORMS", "XLA_FLAGS",
@@ -46,18 +54,33 @@ def device_of(backend: Any, device: str = "") -> str:
         return find_device(device or None).name
     if isinstance(backend, str) and ":" in backend:
         backend = _imported(backend)
-    if isinstance(backend, str):
-        names = [entry.name for entry in entries()]
-        if backend not in names:
-            raise UnknownDeviceError(
-                f"there is no backend called {backend!r}",
-                "known backends: " + ", ".join(sorted(names)),
-                "correct the name, install its plugin, or write module:Class",
-            )
-        made = load(backend)
-    else:
-        made = _adopted(backend)
+    made = load(backend) if isinstance(backend, str) else _adopted(backend)
+    if not made.devices():
+        raise UnknownDeviceError(
+            f"the backend {made.name!r} works, but it has no device: its devices() is empty",
+            f"backend {made.name!r}",
+            "see whether the driver runs and this user may open the device",
+        )
     return device or made.devices()[0].name
+
+
+@contextmanager
+def plugin_errors() -> Iterator[None]:
+    """What a backend's own code raises within, said with the line of it that did.
+
+    Raises
+    ------
+    BackendBrokenError
+        In the place of any exception that is not polygrad's.
+    """
+    try:
+        yield
+    except PolygradError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise BackendBrokenError(
+            f"the backend cannot be used: {said(error)}", "", "mend it there"
+        ) from error
 
 
 def _imported(target: str) -> Any:
@@ -70,26 +93,29 @@ def _imported(target: str) -> Any:
             "option --backend",
             "write module:Class, of a module on the Python path",
         ) from error
+    except (Exception, SystemExit) as error:
+        raise BackendBrokenError(
+            f"{target!r} cannot be imported: {said(error)}",
+            "option --backend",
+            f"mend the module {module}",
+        ) from error
 
 
 def _adopted(backend: Any) -> Backend:
     """An instance, known to polygrad under its name."""
-    instance = backend() if isinstance(backend, type) else backend
-    if not isinstance(instance, Backend):
+    cls = backend if isinstance(backend, type) else type(backend)
+    if not issubclass(cls, Backend):
         raise InvalidArgumentError(
             f"{backend!r} is no backend",
             "option --backend",
             "derive the class from polygrad.backend.Backend",
         )
-    cls = type(instance)
-    adopt_backend(
-        Entry(
-            instance.name, f"{cls.__module__}:{cls.__qualname__}", tuple(instance.device_kinds),
-            tuple(getattr(cls, "libraries", ())), getattr(cls, "install", ""),
-        ),
-        instance,
-    )  # fmt: skip
-    return instance
+    target, name = f"{cls.__module__}:{cls.__qualname__}", getattr(cls, "name", "")
+    entry = Entry(name, target, (), (), "")
+    if isinstance(backend, type):
+        return open_backend(cls, entry)
+    adopt_backend(entry_of(cls, entry), backend)
+    return backend
 
 
 def describe(backend: Backend, device: str) -> dict[str, str]:

@@ -87,7 +87,7 @@ class Derivative:
 
     def _kept(self, key: Any, make: Any) -> Any:
         dtype = self.operands[0].dtype.name
-        return ORACLE._keep((self.subject.key, dtype), (self.sample.name, key), make)
+        return ORACLE._keep((self.subject.key, dtype), (self.sample, key), make)
 
     def _sensitivity(self, order: int) -> list[Any]:
         return ORACLE.perturbed(

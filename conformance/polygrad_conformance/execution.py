@@ -25,7 +25,10 @@ def execute(
     for place, case in enumerate(cases):
         yield place, None
         rest = blocker(case, statuses)
-        if rest:
+        if target.lacks(case):
+            result = replace(case.empty(), status="unsupported",
+                             message=f"{target.device} has no {case.dtype}")  # fmt: skip
+        elif rest:
             result = replace(case.empty(), status="blocked", blocked_by=rest,
                              message=f"rests on {rest}, which failed")  # fmt: skip
         else:

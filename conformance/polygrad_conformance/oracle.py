@@ -57,7 +57,7 @@ class Oracle:
         """The parts of the result: NumPy arrays, in long double where they are floating."""
         return self._keep(
             (subject.key, dtype),
-            sample.name,
+            sample,
             lambda: self.compute(subject, dtype, sample.args, sample.kwargs),
         )
 
@@ -93,7 +93,7 @@ class Oracle:
         """
         return self._keep(
             (subject.key, dtype),
-            ("sensitivity", sample.name),
+            ("sensitivity", sample),
             lambda: self.perturbed(
                 lambda args, kwargs, shake: self.compute(subject, dtype, args, kwargs),
                 sample.args, sample.kwargs, (subject.key, dtype, sample.name),

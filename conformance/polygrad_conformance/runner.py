@@ -137,17 +137,17 @@ def _here(options: Options, cases: Sequence[Case], progress: Progress | None) ->
     """In this process."""
     sys.path[:0] = options.path
     try:
-        device = backends.device_of(options.backend, options.device)
+        with backends.plugin_errors():
+            target = Target(backends.device_of(options.backend, options.device), options.level)
+            about = backends.describe(target.backend, target.device)
     except pg.PolygradError as error:
         raise NothingRan(str(error)) from error
-    target = Target(device, options.level)
     results: list[Result] = []
     for place, result in execute(cases, target):
         if result is not None:
             results.append(result)
             if progress:
                 progress(place + 1, len(cases), result)
-    about = backends.describe(target.backend, target.device)
     return _Outcome(about, list(target.backend.known_gaps), results)
 
 
@@ -175,10 +175,19 @@ def _isolated(options: Options, cases: Sequence[Case], progress: Progress | None
         if len(results) == len(cases):
             break
         if worker.current < 0 and len(results) == done:
-            raise NothingRan(worker.ending or "the process that loads the backend died")
+            raise NothingRan(worker.ending + ("" if worker.refused else _by_hand(options.backend)))
         lost = left[worker.current]
         told(replace(lost.empty(), status=worker.status, message=worker.ending))
     return outcome
+
+
+def _by_hand(backend: str) -> str:
+    """What to type to see a backend end the process that loads it."""
+    module, _, attribute = backend.partition(":")
+    code = f"import polygrad.registry as r; print(r.load({backend!r}).devices())"
+    if attribute:
+        code = f"from {module} import {attribute}; print({attribute}().devices())"
+    return f', while it loaded the backend. Do the same by hand: python -c "{code}"'
 
 
 class _Worker:
@@ -186,7 +195,7 @@ class _Worker:
 
     def __init__(self, options: Options, cases: Sequence[Case], statuses: dict[str, str]) -> None:
         self.cases, self.timeout = cases, options.timeout
-        self.current, self.status, self.ending = -1, "crash", ""
+        self.current, self.status, self.ending, self.refused = -1, "crash", "", False
         self.met: set[tuple[str, str]] = set()
         self.lines: queue.Queue[str | None] = queue.Queue()
         command = [sys.executable, "-m", "polygrad_conformance.worker"]
@@ -225,7 +234,8 @@ class _Worker:
             except queue.Empty:
                 self.process.kill()
                 self.status = "timeout"
-                self.ending = f"no result after {self._limit():g} s: the process was ended"
+                waiting = "answer" if self.current < 0 else "result"
+                self.ending = f"no {waiting} after {self._limit():g} s: the process was ended"
                 break
             if line is None:
                 self._died()
@@ -240,7 +250,7 @@ class _Worker:
                 told(Result.from_dict(message["result"]))
                 self.met.add((self.cases[self.current].op, self.cases[self.current].dtype))
             elif "problem" in message:
-                self.ending = message["problem"]
+                self.ending, self.refused = message["problem"], True
                 break
             elif "suite" in message:
                 raise SuiteError(message["suite"])

@@ -17,9 +17,9 @@ from polygrad.testing import Sampler
 __all__ = ["EXTRA", "WITHOUT_ARRAYS", "Sample"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample:
-    """One call: NumPy arrays among its arguments become tensors."""
+    """One call: NumPy arrays among its arguments become tensors. Equal to itself only, as a key."""
 
     name: str
     args: tuple[Any, ...] = ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,12 +13,13 @@ import polygrad as pg
 from polygrad import dtypes
 from polygrad.registry import default_integer, find_backend, find_device
 from polygrad.tensor import Tensor, on_host
-from polygrad_conformance.case import Unsupported
+from polygrad_conformance.case import Case, Unsupported
 from polygrad_conformance.layouts import laid_out
 
 __all__ = ["Evaluation", "Host", "Target", "leaves", "map_arrays"]
 
 Host = np.ndarray[Any, Any]
+_NAMES = frozenset(dtype.name for dtype in dtypes.ALL)
 
 
 def map_arrays(value: Any, change: Callable[[Host], Any]) -> Any:
@@ -40,13 +42,17 @@ def leaves(made: Any) -> list[Any]:
 
 @dataclass
 class Evaluation:
-    """One call of an operation: its tensors, what it made, or the error it raised."""
+    """One call of an operation: its tensors, what it made, or the error it raised.
+
+    `brought` has what the library returned on the host, and polygrad brought to the device.
+    """
 
     inputs: list[Tensor] = field(default_factory=list)
     hosts: list[Host] = field(default_factory=list)
     made: list[Any] = field(default_factory=list)
     results: list[Any] = field(default_factory=list)
     error: Exception | None = None
+    brought: list[str] = field(default_factory=list)
 
     def checked(self) -> Evaluation:
         """Itself; raises the error of the call."""
@@ -72,6 +78,11 @@ class Target:
     def supports(self, dtype: Any) -> bool:
         """Whether the device has a dtype."""
         return self.backend.supports(np.dtype(dtype), self.place)
+
+    def lacks(self, case: Case) -> bool:
+        """Whether a case is of a dtype that the device has not; claims are checked all the same."""
+        known = case.check != "claims" and case.dtype in _NAMES
+        return known and not self.supports(case.dtype)
 
     def fits(self, array: Host) -> Host:
         """The array in a dtype that the device has: integers become its widest ones.
@@ -124,11 +135,32 @@ class Target:
 
         try:
             args, kwargs = map_arrays((sample.args, sample.kwargs), upload)
-            made.made = leaves(self.call(subject, args, kwargs))
+            with self._noting_host_results(made.brought):
+                made.made = leaves(self.call(subject, args, kwargs))
             made.results = [self.download(leaf) for leaf in made.made]
         except Exception as error:  # noqa: BLE001  raised again by every check of the sample
             made.error = error
         return made
+
+    @contextmanager
+    def _noting_host_results(self, noted: list[str]) -> Iterator[None]:
+        """Note each array of the host that is coerced: libraries may return scalars, no more."""
+        backend: Any = self.backend
+        if any(issubclass(t, np.ndarray) for t in backend.array_types):  # it lives on the host
+            yield
+            return
+        coerce = backend.coerce
+
+        def noting(value: Any, device: Any) -> Any:
+            if isinstance(value, np.ndarray) and value.ndim:
+                noted.append(f"numpy.ndarray of shape {value.shape}")
+            return coerce(value, device)
+
+        backend.coerce = noting
+        try:
+            yield
+        finally:
+            del backend.coerce
 
     def keep(self, scope: Any, key: Any, make: Callable[[], Any]) -> Any:
         """`make()`, kept under `key` as long as the scope stays the same."""

@@ -34,16 +34,13 @@ def main() -> None:
     order = json.loads(sys.stdin.readline())
     sys.path[:0] = order["path"]
     try:
-        device = backends.device_of(order["backend"], order["device"])
-        target = Target(device, order["level"])
+        with backends.plugin_errors():
+            target = Target(backends.device_of(order["backend"], order["device"]), order["level"])
+            about = backends.describe(target.backend, target.device)
     except PolygradError as error:
         say(problem=str(error))
         return
-    except Exception as error:  # noqa: BLE001  a backend's own code; the user gets its text
-        say(problem=f"the backend cannot be used: {type(error).__name__}: {error}")
-        return
-    gaps = [asdict(gap) for gap in target.backend.known_gaps]
-    say(about=backends.describe(target.backend, target.device), gaps=gaps)
+    say(about=about, gaps=[asdict(gap) for gap in target.backend.known_gaps])
     try:
         ops = frozenset(name.partition("/")[0] for name in order["cases"])
         every = {case.id: case for case in collection.collect(order["level"], ops)}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from polygrad.errors import UnsupportedOperationError
-from polygrad_conformance.case import Case, Failed, Measure
+from polygrad_conformance.case import Case, Failed, Measure, Unsupported
 from polygrad_conformance.checks import make
 from polygrad_conformance.compare import compare_call, worst_of
 from polygrad_conformance.tolerance import PROFILES, within_profile
@@ -31,7 +31,7 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
             made = target.evaluate(subject, dtype, sample)
             if made.error is None and any(dtype == a.dtype.name for a in made.hosts):
                 raise Failed(f"{target.device} is said to have no {dtype}, and computes with it")
-        return None
+        raise Unsupported(f"{target.device} has no {dtype}")
 
     yield make(subject, dtype, "claims", "all", action)
 

@@ -22,6 +22,11 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
             made = target.evaluate(subject, dtype, sample)
             if made.error is not None:
                 continue
+            if made.brought:
+                raise Failed(
+                    f"sample {sample.name}: the library or a kernel returned a {made.brought[0]}, "
+                    "on the host: return an array of the device"
+                )
             for i, part in enumerate(made.made):
                 if isinstance(part, Tensor):
                     _check(target, part, f"sample {sample.name}, result {i}")

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 import polygrad as pg
+from polygrad.device import Device
+from polygrad.entry import said
 from polygrad_conformance.case import Case, Failed, Unsupported
 from polygrad_conformance.declarations import dtypes_of
 from polygrad_conformance.layouts import LAYOUTS
@@ -21,7 +23,7 @@ def cases(level: str) -> Iterator[Case]:
     """For each dtype: special bits, sizes, layouts, a copy of its own, the device, DLPack."""
     for dtype in dtypes_of("bifc", "full"):
         actions: dict[tuple[str, str, str], Callable[[Target], None]] = {
-            ("value", "plain", ""): lambda t, d=dtype: _round_trip(t, _bits(d)),
+            ("value", "plain", ""): lambda t, d=dtype: _plainly(t, _bits(d)),
             ("value", "zero-d", ""): lambda t, d=dtype: _round_trip(t, _bits(d)[3]),
             ("device", "plain", ""): lambda t, d=dtype: _lives_there(t, d),
             ("purity", "copy", ""): lambda t, d=dtype: _own_memory(t, d),
@@ -75,6 +77,43 @@ def _on(target: Target, dtype: str) -> None:
         raise Unsupported(f"{target.device} has no {dtype}")
 
 
+def _plainly(target: Target, array: Host) -> None:
+    """By the backend's own methods, so that a fault is said of the one that has it; by tensors."""
+    _on(target, array.dtype.name)
+    backend, place = target.backend, target.place
+    made = _asked(
+        "from_numpy", lambda: backend.from_numpy(array, place),
+        f"mend it, or let supports() say that {target.device} has no {array.dtype}",
+    )  # fmt: skip
+    if not isinstance(made, backend.array_types):
+        raise Failed(f"from_numpy returned a {_class_of(made)}, no array of {backend.name}: "
+                     "array_types names their classes")  # fmt: skip
+    found = _asked("device_of", lambda: backend.device_of(made))
+    if not isinstance(found, Device) or found != place:
+        raise Failed(f"device_of says {found!r} of an array that from_numpy made on {place!r}")
+    kind = _asked("dtype_of", lambda: backend.dtype_of(made))
+    if kind != array.dtype:
+        raise Failed(f"from_numpy made an array of {kind} from one of {array.dtype}, or dtype_of "
+                     "says so")  # fmt: skip
+    back = _asked("to_numpy", lambda: backend.to_numpy(made))
+    if not isinstance(back, np.ndarray):
+        raise Failed(f"to_numpy returned a {_class_of(back)}, no numpy.ndarray")
+    _same_bits(back, array, "from_numpy, then to_numpy")
+    _round_trip(target, array)
+
+
+def _asked(method: str, call: Callable[[], Any], advice: str = "mend it") -> Any:
+    try:
+        return call()
+    except Exception as error:
+        text = f"{method} raised {type(error).__name__}: {error}: {advice}"
+        raise Failed(text + said(error).removeprefix(f"{type(error).__name__}: {error}")) from error
+
+
+def _class_of(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
 def _round_trip(target: Target, array: Host) -> None:
     _on(target, array.dtype.name)
     array = np.asarray(array)
@@ -100,7 +139,7 @@ def _own_memory(target: Target, dtype: str) -> None:
     kept = host.copy()
     t = pg.tensor(host, device=target.device)
     host[...] = np.zeros((), host.dtype)
-    _same_bits(target.download(t), kept, "after a write to the host's array")
+    _same_bits(target.download(t), kept, "after a write to the host's array (from_numpy must copy)")
     back = t.numpy() if hasattr(t, "numpy") else target.download(t)
     copied = np.array(back)
     copied[...] = np.zeros((), host.dtype)
