@@ -4,12 +4,17 @@ A page runs in a Python of its own, in an empty folder, so that what it declares
 own. After the word `python` a fence may say
 
     ```python file=NAME              the block is the file NAME, written to that folder, not run
+    ```python adds=NAME              the block goes at the end of that file
     ```python no-run: REASON         the block cannot run here, and why
     ```toml file=pyproject.toml      the same; its entry points count as installed
+    ```console runs WORDS            each line with a $ is run, and prints what is below it, "..."
+                                     being anything; WORDS, if there are any, limit each
+                                     `polygrad-conformance run` to these checks, to be quick
     ```text prints                   what the block before prints, where lines start alike: other
                                      machines have other devices
 
-A block with `>>>` is a doctest. Console sessions and other plain text are not run.
+A block with `>>>` is a doctest. Other console sessions and plain text are not run. In a session
+that is run, `cd` holds until the page ends, and `pip install --editable .` does what pip would.
 """
 
 from __future__ import annotations
@@ -19,16 +24,19 @@ import doctest
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
-import tomllib
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.installed import announce
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LANGUAGES = {"python", "toml", "console", "text"}
+MATCH = doctest.OutputChecker()
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 
@@ -55,7 +63,7 @@ def blocks_of(markdown):
         line = markdown.count("\n", 0, match.start("text")) + 1
         if language not in LANGUAGES:
             raise PageError(f"line {line - 1}: a fence must say one of {sorted(LANGUAGES)}")
-        if language == "console" and option:
+        if language == "console" and option and option.split()[0] != "runs":
             raise PageError(f"line {line - 1}: {language} takes no {option!r}")
         found.append(Block(language, option.strip(), match["text"], line))
     return found
@@ -65,6 +73,7 @@ def run_page(page, folder):
     """Run every block of a page in one namespace; files go to `folder`, which is importable."""
     namespace, printed = {"__name__": "__main__"}, io.StringIO()
     sys.path.insert(0, str(folder))
+    session = Session(folder)
     for block in blocks_of(page.read_text(encoding="utf-8")):
         if block.option == "prints":
             compare_lines(block, printed.getvalue())
@@ -72,6 +81,11 @@ def run_page(page, folder):
             continue
         elif block.option.startswith("file="):
             write_file(folder, block.option.removeprefix("file="), block.text)
+        elif block.option.startswith("adds="):
+            with (folder / block.option.removeprefix("adds=")).open("a", encoding="utf-8") as file:
+                file.write("\n" + block.text)
+        elif block.language == "console":
+            session.run(block)
         elif block.option.startswith("no-run"):
             if not re.fullmatch(r"no-run: \S+ .+", block.option):
                 raise PageError(f"line {block.line - 1}: say why, as ```python no-run: reason")
@@ -86,6 +100,58 @@ def run_page(page, folder):
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
                 exec(compile(source, str(page), "exec"), namespace)  # noqa: S102  it is the test
+
+
+class Session:
+    """A shell of a few commands, which run in Pythons of their own."""
+
+    def __init__(self, folder):
+        self.folder = self.here = folder
+        self.paths = [str(folder)]
+
+    def run(self, block):
+        """Run the commands of a block and compare what they print."""
+        words = block.option.split()[1:]
+        for line, shown in _commands(block.text):
+            printed, status = self.one(shlex.split(line, comments=True), words)
+            if shown.strip() and not MATCH.check_output(shown, printed, FLAGS):
+                raise PageError(f"line {block.line}: {line!r} printed\n{printed}\nnot\n{shown}")
+            if not shown.strip() and status:
+                raise PageError(f"line {block.line}: {line!r} exits with {status}:\n{printed}")
+
+    def one(self, command, words):
+        """Run one command: what it prints, and its exit status."""
+        match command:
+            case ["cd", place]:
+                self.here = (self.here / place).resolve()
+                return "", 0
+            case ["pip", "install", "--editable", "."]:
+                announce((self.here / "pyproject.toml").read_text(encoding="utf-8"), self.folder)
+                self.paths.append(str(self.here / "src"))
+                sys.path.append(self.paths[-1])
+                return "", 0
+            case ["polygrad-conformance", "run", *rest]:
+                arguments = ["-m", "polygrad_conformance", "run", "--quiet", *rest, *words]
+            case ["polygrad-conformance", *rest]:
+                arguments = ["-m", "polygrad_conformance", *rest]
+            case ["python", *rest]:
+                arguments = rest
+            case _:
+                raise PageError(f"{command} is no command that a page can run")
+        paths = [*self.paths, os.environ["PYTHONPATH"]]
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=self.here, capture_output=True, text=True,
+            check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        )  # fmt: skip
+        return done.stdout + done.stderr, done.returncode
+
+
+def _commands(text):
+    """Each line after a $, and the lines below it."""
+    lines = [line for line in re.split(r"^\$ ", text, flags=re.MULTILINE) if line.strip()]
+    for line in lines:
+        command, _, shown = line.partition("\n")
+        yield command, shown
 
 
 def run_doctest(block, namespace, page):
@@ -112,19 +178,8 @@ def compare_lines(block, printed):
 def write_file(folder, name, text):
     """Put a block where an import finds it; a pyproject.toml is as good as installed."""
     (folder / name).write_text(text, encoding="utf-8")
-    if name != "pyproject.toml":
-        return
-    project = tomllib.loads(text)["project"]
-    info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n",
-        encoding="utf-8",
-    )
-    lines = []
-    for group, points in project.get("entry-points", {}).items():
-        lines += [f"[{group}]", *(f"{point} = {target}" for point, target in points.items())]
-    (info / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if name == "pyproject.toml":
+        announce(text, folder)
 
 
 def run_in_child(page, folder):
@@ -274,6 +329,26 @@ def test_what_a_block_prints_is_compared(tmp_path):
     assert not fails(tmp_path, text.format(1))
     assert "printed was 'a 1', not 'a 3'" in fails(tmp_path, text.format(3))
     assert "nothing of this was printed" in fails(tmp_path, text.replace("a {}", "c 1"))
+
+
+def test_commands_are_run_and_compared(tmp_path):
+    text = "```console runs\n$ python -c 'print(1, 2)'\n{}\n```\n"
+    assert not fails(tmp_path, text.format("1 2"))
+    assert not fails(tmp_path, text.format("1 ..."))
+    assert "printed\n1 2" in fails(tmp_path, text.format("1 3"))
+    assert "exits with 3" in fails(tmp_path, "```console runs\n$ python -c 'exit(3)'\n```\n")
+    assert "no command" in fails(tmp_path, "```console runs\n$ rm -r /nowhere\n```\n")
+    assert not fails(tmp_path, "```console\n$ rm -r /nowhere\n```\n")
+    assert "a fence" not in fails(tmp_path, "```console sometimes\n$ ls\n```\n")
+    assert "takes no 'sometimes'" in fails(tmp_path, "```console sometimes\n$ ls\n```\n")
+
+
+def test_a_block_is_added_to_a_file(tmp_path):
+    text = (
+        "```python file=mine.py\nclass A:\n    x = 1\n```\n"
+        "```python adds=mine.py\n    y = 2\n```\n```python\n>>> import mine\n>>> mine.A.y\n2\n```\n"
+    )
+    assert not fails(tmp_path, text)
 
 
 def test_blocks_share_a_namespace_and_files_can_be_imported(tmp_path):

@@ -88,8 +88,8 @@ def parser() -> argparse.ArgumentParser:
     _running(base)
     base.add_argument("--write", metavar="FILE", help="append to this file (default: print)")
     base.set_defaults(do=_baseline)
-    importlib.import_module("polygrad_conformance.faults.commands").add(commands)
-    importlib.import_module("polygrad_conformance.report.commands").add(commands)
+    for part in ("faults.commands", "report.commands", "new"):
+        importlib.import_module(f"polygrad_conformance.{part}").add(commands)
     return made
 
 
