@@ -168,7 +168,7 @@ def test_errors():
     unknown = pg.external(lambda x: x)
     assert verdict(lambda x: unknown(x) if isinstance(x, pg.Tensor) else x, normal(3)) == "no-vjp!"
     assert verdict(lambda x: x.nonsense if isinstance(x, pg.Tensor) else x, normal(3)).startswith(
-        "error! AttributeError"
+        "error! MissingNameError"
     )
 
 
