@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
+import os
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -36,3 +40,21 @@ def _fresh_defaults():
     yield
     pg.set_default_dtype(pg.float32)
     pg.set_default_device(None)
+    _forget_compiled()
+
+
+_GROWTH = 2 << 30  # bytes of compiled code that a worker may gather
+_forgotten = [0]
+
+
+def _forget_compiled():
+    """Drop what JAX compiled, which it keeps for ever, when the process has grown too much."""
+    compiler, statm = sys.modules.get("jax"), Path("/proc/self/statm")
+    if compiler is None or not statm.exists():
+        return
+    pages = int(statm.read_text(encoding="ascii").split()[1])
+    if pages * os.sysconf("SC_PAGE_SIZE") > _forgotten[0] + _GROWTH:
+        compiler.clear_caches()
+        gc.collect()
+        pages = int(statm.read_text(encoding="ascii").split()[1])
+        _forgotten[0] = pages * os.sysconf("SC_PAGE_SIZE")
