@@ -40,7 +40,7 @@ unique_all unique_counts unique_inverse isin
 matrix_transpose matmul einsum tensordot vecdot outer inner kron
 tril triu meshgrid median quantile percentile nanmedian nanquantile nanpercentile
 nansum nanprod nanmean nanvar nanstd nanmax nanmin nanargmax nanargmin nancumsum nancumprod
-nan_to_num trace diagonal vander average ptp cov corrcoef interp
+trace diagonal vander average ptp cov corrcoef interp
 zeros ones full zeros_like ones_like full_like eye arange linspace
 """)
 
@@ -114,7 +114,8 @@ def _summed(x: Any, axis: Any = None, *, dtype: Any = None, keepdims: bool = Fal
 
 WIDE: dict[str, Callable[..., Any]] = {
     "clip": _clip, "remainder": _remainder, "floor_divide": _floor_divide,
-    "unique_values": np.unique, "sum": _summed,
+    "unique_values": functools.partial(np.unique, equal_nan=False), "digitize": np.digitize,
+    "sum": _summed,
     "sort": _ordered("sort"), "argsort": _ordered("argsort"),
     "linalg.matrix_transpose": np.matrix_transpose, "linalg.matmul": np.matmul,
     "linalg.outer": np.linalg.outer, "linalg.tensordot": np.tensordot,
@@ -126,7 +127,9 @@ WIDE: dict[str, Callable[..., Any]] = {
     "fft.rfftn": np.fft.rfftn, "fft.irfftn": np.fft.irfftn, "fft.hfft": np.fft.hfft,
     "fft.ihfft": np.fft.ihfft, "fft.fftshift": np.fft.fftshift, "fft.ifftshift": np.fft.ifftshift,
 }  # fmt: skip
-EXACT: dict[str, Callable[..., Any]] = {"nextafter": _nextafter, "astype": _astype}
+EXACT: dict[str, Callable[..., Any]] = {
+    "nextafter": _nextafter, "astype": _astype, "nan_to_num": np.nan_to_num,
+}  # fmt: skip
 
 
 @functools.cache

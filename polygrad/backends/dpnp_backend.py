@@ -107,6 +107,8 @@ class DpnpBackend(Backend):
         self._by_native = {native: device for device, native in found.items()}
         self.kernel("sum")(_sum)
         self.kernel("matmul")(_matmul)
+        for name in ("argmax", "argmin"):
+            self.kernel(name)(functools.partial(_first_place, getattr(dpnp, name)))
 
     @classmethod
     def problem(cls) -> str:
@@ -267,6 +269,18 @@ def _sum(F: Kernels, x: Array, axis: Any = None, keepdims: bool = False) -> Arra
     if keepdims:
         total = dpnp.reshape(total, [1 if i in axes else n for i, n in enumerate(x.shape)])
     return total
+
+
+def _first_place(
+    function: Callable[..., Array], x: Array, axis: int | None = None, keepdims: bool = False
+) -> Array:
+    """argmax or argmin; where there are NaN the first of them, of which the library takes any."""
+    found = function(x, axis=axis, keepdims=keepdims)
+    if x.dtype.kind != "f":
+        return found
+    missing = dpnp.isnan(x)
+    first = dpnp.argmax(dpnp.astype(missing, np.int8), axis=axis, keepdims=keepdims)
+    return dpnp.where(dpnp.any(missing, axis=axis, keepdims=keepdims), first, found)
 
 
 def _without_repeats(x: Array) -> Array:
