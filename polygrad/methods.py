@@ -324,6 +324,8 @@ def array_function(
 
 def no_attribute(self: Tensor, name: str) -> Any:
     """What a Tensor does not have: the error says what to write for a method of PyTorch's."""
+    if name.startswith("_"):  # protocols of other libraries, asked for all the time
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
     from polygrad.hints import missing_method  # noqa: PLC0415  for a mistake only
 
     raise missing_method(type(self).__name__, name)
