@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from polygrad.backend import parameter_names
 from polygrad.casting import ACTIVE, FUNCTIONS, computing_dtype, policy
 from polygrad.dtypes import float32
 from polygrad.errors import PrimitiveError
+from polygrad.kernels import parameter_names
 from polygrad.primitive import CONSTANT, PRIMITIVES, Primitive, Rule
 from polygrad.tensor import Tensor
 from polygrad.tree import tree_map

@@ -23,8 +23,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from polygrad.backend import declare_forward, parameter_names
 from polygrad.errors import GradientError, PrimitiveError
+from polygrad.kernels import declare_forward, parameter_names
 from polygrad.straight import make_call
 from polygrad.tape import IDENTITY, Node, Port
 from polygrad.tensor import Tensor, new_tensor, raw

@@ -14,8 +14,8 @@ import pytest
 
 import polygrad as pg
 from polygrad import dtypes
-from polygrad.backend import bind, parameter_names
 from polygrad.device import Device
+from polygrad.kernels import bind, parameter_names
 from polygrad.registry import find_device, find_kernels, load
 from tests.devices import DEVICES, present
 from tests.fake_cupy import CURRENT

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from polygrad import dtypes
-from polygrad.backend import FORWARDS, bind
 from polygrad.backends.numpy_kernels import KERNELS
+from polygrad.kernels import FORWARDS, bind
 from polygrad.ops import load_all
 from polygrad.registry import find_kernels
 from polygrad.testing import assert_close

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from polygrad.backend import FORWARDS, Array, Kernel
+from polygrad.backend import Array, Kernel
+from polygrad.kernels import FORWARDS
 
 __all__ = ["CELLS"]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from polygrad.backend import FORWARDS, Array
+from polygrad.backend import Array
+from polygrad.kernels import FORWARDS
 
 __all__ = ["TRANSFORMS"]
 

@@ -27,10 +27,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from polygrad.backend import bind
 from polygrad.dtypes import COMPLEX, INTEGER, REAL
 from polygrad.errors import DtypeError, InvalidArgumentError
 from polygrad.families import Chapter
+from polygrad.kernels import bind
 from polygrad.ops import _special_values
 from polygrad.ops._axes import as_tensor
 from polygrad.primitive import CONSTANT, Primitive

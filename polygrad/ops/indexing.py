@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from polygrad.backend import declare_forward
 from polygrad.calls import check_device, describe
 from polygrad.dtypes import INTEGER
 from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from polygrad.families import Chapter
 from polygrad.indexing import broadcasts_to, upload
+from polygrad.kernels import declare_forward
 from polygrad.ops._axes import as_tensor, normalize_axis
 from polygrad.ops.manipulation import broadcast_shapes, broadcast_to
 from polygrad.primitive import CONSTANT, Primitive

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from polygrad.backend import declare_forward
 from polygrad.calls import describe
 from polygrad.dtypes import BOOL, INTEGER
 from polygrad.errors import DtypeError, InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
+from polygrad.kernels import declare_forward
 from polygrad.ops._axes import as_tensor, count, normalize_axes, normalize_axis
 from polygrad.primitive import CONSTANT, Primitive
 from polygrad.registry import default_integer

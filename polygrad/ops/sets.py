@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from polygrad.backend import declare_forward
 from polygrad.dtypes import BOOL, COMPLEX
 from polygrad.families import Chapter
+from polygrad.kernels import declare_forward
 from polygrad.ops._axes import as_tensor
 from polygrad.primitive import Primitive
 from polygrad.tensor import Tensor, new_tensor, raw

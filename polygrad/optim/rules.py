@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from polygrad.backend import declare_forward
+from polygrad.kernels import declare_forward
 
 __all__ = [
     "adadelta", "adagrad", "adam", "adamax", "asgd", "lion", "nadam", "radam", "rmsprop", "rprop",

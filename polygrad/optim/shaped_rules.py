@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad import dtypes
-from polygrad.backend import declare_forward
+from polygrad.kernels import declare_forward
 from polygrad.ops.data_type import finfo
 from polygrad.optim.rules import Arrays, average, decayed
 

@@ -10,9 +10,9 @@ import pytest
 
 import polygrad as pg
 from polygrad import nn
-from polygrad.backend import FORWARDS
 from polygrad.backends.numpy_recurrence import CELLS
 from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError, ShapeError
+from polygrad.kernels import FORWARDS
 from polygrad.nn.utils import rnn
 from polygrad.tape import Node, Port
 from polygrad.testing import assert_close, floating

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import polygrad as pg
-from polygrad.backend import parameter_names
 from polygrad.families import OPERATIONS
+from polygrad.kernels import parameter_names
 from polygrad.primitive import PRIMITIVES
 from polygrad.registry import find_device
 from polygrad_conformance.faults.device import FAULTY, in_kernel, install

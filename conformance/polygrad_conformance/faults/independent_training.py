@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import polygrad as pg
-from polygrad.backend import FORWARDS
+from polygrad.kernels import FORWARDS
 from polygrad.optim import lr_scheduler as schedules
 from polygrad_conformance.faults.device import FAULTY, in_kernel, install
 from polygrad_conformance.faults.independent_planting import (

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from polygrad.backend import FORWARDS
+from polygrad.kernels import FORWARDS
 from polygrad_conformance.declarations import load_data
 from polygrad_conformance.faults.device import in_kernel, install, with_capabilities
 from polygrad_conformance.tolerance import budget

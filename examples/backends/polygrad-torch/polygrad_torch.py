@@ -21,6 +21,15 @@ def native_devices():
     return [*found, torch.device("cpu")]
 
 
+def remainder(x, y):
+    """torch gives a remainder of zero the sign of x, the standard that of y."""
+    found = torch.remainder(x, y)
+    if not found.is_floating_point():
+        return found
+    sign = y if isinstance(y, torch.Tensor) else torch.as_tensor(y, dtype=found.dtype)
+    return torch.where(found == 0, torch.copysign(torch.zeros_like(found), sign), found)
+
+
 def take_along_axis(x, indices, axis=-1):
     """torch wants 64-bit indices."""
     return torch.take_along_dim(x, indices.long(), dim=axis)
@@ -45,6 +54,7 @@ class TorchBackend(Backend):
         self._device_of = {native: device for device, native in self._native.items()}
         self.through_host("unique_all")
         self.kernel("take_along_axis")(take_along_axis)
+        self.kernel("remainder")(remainder)
 
     @property
     def array_types(self):
