@@ -61,6 +61,14 @@ def test_a_sound_one_passes(command):
     assert "pass 4" in said
 
 
+def test_dtypes_that_a_device_has_not_change_nothing_for_the_others(command):
+    words = ("inner/", "scatter/float32/layout")
+    code, said = command("faults:Plain", *words, options=("--level", "full"))
+    assert code == 0, said
+    assert "products -- 1/1 A -- 1/1 A -- 1/1 A" in said
+    assert "fail 0" in said
+
+
 # The exit code is 1, and these words are printed: the status, then where to begin.
 FAILING = {
     "Crashes": ("1 crash", "-k exp/float32/value/0", "crash: the process died (signal 6", "pass 2"),
