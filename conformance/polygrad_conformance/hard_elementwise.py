@@ -120,8 +120,12 @@ def _rounded(h: Hard) -> Calls:
 def _clipped(h: Hard) -> Calls:
     x = h.lanes
     low, high = h(1), h(2)
-    return [((x, low, high), {}), ((x, None, high), {}), ((x, low, None), {}),
-            ((x, h([0, 1, 2, 0, 1]), h([2, 2, 3, 1, 1])), {})]  # fmt: skip
+    return [
+        ((x, low, high), {}),
+        ((x, None, high), {}),
+        ((x, low, None), {}),
+        ((x, h([0, 1, 2, 0, 1]), h([2, 2, 3, 1, 1])), {}),
+    ]
 
 
 def _added_logs(h: Hard) -> Calls:

@@ -16,14 +16,22 @@ _AXES = (0, 1, -1, (0, 2), (-1, 1), (2, 0), (0, 1, 2))
 def _keywords(h: Hard, **more: Any) -> Calls:
     """Each way to name axes, on a block without NaN."""
     made = [((h.block,), {"axis": axis, **more}) for axis in _AXES]
-    return [*made, ((h.block,), {"axis": (1,), "keepdims": True, **more}),
-            ((h.block,), {"axis": (0, -1), "keepdims": True, **more}),
-            ((h.block,), {"keepdims": True, **more})]  # fmt: skip
+    return [
+        *made,
+        ((h.block,), {"axis": (1,), "keepdims": True, **more}),
+        ((h.block,), {"axis": (0, -1), "keepdims": True, **more}),
+        ((h.block,), {"keepdims": True, **more}),
+    ]
 
 
 def _extremes(h: Hard) -> Calls:
-    return [((h.lanes,), {"axis": 1}), ((h.lanes,), {"axis": 0}), ((h.lanes,), {}),
-            ((h.holes,), {"axis": (0, 1)}), *_keywords(h)]  # fmt: skip
+    return [
+        ((h.lanes,), {"axis": 1}),
+        ((h.lanes,), {"axis": 0}),
+        ((h.lanes,), {}),
+        ((h.holes,), {"axis": (0, 1)}),
+        *_keywords(h),
+    ]
 
 
 def _half(h: Hard) -> Calls:
@@ -42,8 +50,11 @@ def _sums(h: Hard) -> Calls:
 def _means(h: Hard) -> Calls:
     made = [((h.lanes if h.floats else h.finite[:4],), {"axis": 1}), *_keywords(h)]
     if h.dtype == np.float16:
-        made += [((h(np.full(3, 4e4)),), {}), ((h(np.full((2, 5000), 1)),), {"axis": 1}),
-                 ((h(np.full((2, 3), 6e4)),), {"axis": -1, "keepdims": True})]  # fmt: skip
+        made += [
+            ((h(np.full(3, 4e4)),), {}),
+            ((h(np.full((2, 5000), 1)),), {"axis": 1}),
+            ((h(np.full((2, 3), 6e4)),), {"axis": -1, "keepdims": True}),
+        ]
     return made
 
 
@@ -60,27 +71,39 @@ def _spreads(h: Hard) -> Calls:
 
 
 def _products(h: Hard) -> Calls:
-    hard = h.lanes[:8] if h.floats else h.finite[:4]
+    hard = h.lanes[:8] if h.kind == "f" else h.finite[:4]
     return [((hard,), {"axis": 1}), *_keywords(h), ((h.empty,), {"axis": 1})]
 
 
 def _truths(h: Hard) -> Calls:
-    return [((h.lanes,), {"axis": 1}), ((h.lanes,), {"axis": 0}), ((h.holes,), {"axis": (0, 2)}),
-            ((h.empty,), {"axis": 1}), ((h.empty,), {}), *_keywords(h)]  # fmt: skip
+    return [
+        ((h.lanes,), {"axis": 1}),
+        ((h.lanes,), {"axis": 0}),
+        ((h.holes,), {"axis": (0, 2)}),
+        ((h.empty,), {"axis": 1}),
+        ((h.empty,), {}),
+        *_keywords(h),
+    ]
 
 
 def _running(h: Hard) -> Calls:
-    hard = h.lanes if h.floats else h.finite[:4]
+    hard = h.lanes if h.kind == "f" else h.finite[:4]
     return [
-        ((hard,), {"axis": 1}), ((h.block,), {"axis": 0}), ((h.block,), {"axis": -2}),
+        ((hard,), {"axis": 1}),
+        ((h.block,), {"axis": 0}),
+        ((h.block,), {"axis": -2}),
         ((h.block,), {"axis": -1, "include_initial": True}),
         ((h.block,), {"axis": 0, "include_initial": True}),
-    ]  # fmt: skip
+    ]
 
 
 def _running_extremes(h: Hard) -> Calls:
-    return [((h.lanes,), {"axis": 1}), ((h.lanes,), {"axis": 0}), ((h.holes,), {"axis": 2}),
-            ((h.block,), {"axis": -2})]  # fmt: skip
+    return [
+        ((h.lanes,), {"axis": 1}),
+        ((h.lanes,), {"axis": 0}),
+        ((h.holes,), {"axis": 2}),
+        ((h.block,), {"axis": -2}),
+    ]
 
 
 def _logs(h: Hard) -> Calls:
@@ -97,7 +120,7 @@ def _logs(h: Hard) -> Calls:
             [np.nan, 1, 2],
         ]
     )
-    x = h(x)  # fmt: skip
+    x = h(x)
     return [
         ((x,), {"axis": 1}),
         ((x[2:4],), {"axis": 0}),
@@ -125,8 +148,10 @@ def _differences(h: Hard) -> Calls:
         for n in (1, 2)
         for ends in ({"append": last}, {"prepend": last}, {"append": last, "prepend": last * h(2)})
     ]
-    made += [((x,), {"n": 2, "axis": 0, "append": x[:1] * h(3)}),
-             ((x,), {"n": 2, "axis": 1, "prepend": x[:, :2] * h(3)})]  # fmt: skip
+    made += [
+        ((x,), {"n": 2, "axis": 0, "append": x[:1] * h(3)}),
+        ((x,), {"n": 2, "axis": 1, "prepend": x[:, :2] * h(3)}),
+    ]
     return [*made, ((h.ends if h.kind in "iu" else h.lanes,), {})]
 
 
@@ -149,8 +174,11 @@ def _omitted_sums(h: Hard) -> Calls:
 
 
 def _omitted_spreads(h: Hard) -> Calls:
-    return [((h.holes,), {"axis": axis, "correction": c})
-            for c in (0, 1, 1.5) for axis in (None, 1, (0, 2))]  # fmt: skip
+    return [
+        ((h.holes,), {"axis": axis, "correction": c})
+        for c in (0, 1, 1.5)
+        for axis in (None, 1, (0, 2))
+    ]
 
 
 def _omitted_running(h: Hard) -> Calls:
@@ -171,9 +199,11 @@ def _replaced(h: Hard) -> Calls:
 
 def _middles(h: Hard) -> Calls:
     even = h.block if h.kind != "f" else h.holes
-    return [((h.block,), {"axis": axis, "keepdims": keep})
-            for axis in (0, 1, -1, (0, 2), None) for keep in (False, True)] + [
-        ((even,), {"axis": 0}), ((even,), {"axis": 2})]  # fmt: skip
+    return [
+        ((h.block,), {"axis": axis, "keepdims": keep})
+        for axis in (0, 1, -1, (0, 2), None)
+        for keep in (False, True)
+    ] + [((even,), {"axis": 0}), ((even,), {"axis": 2})]
 
 
 def _quantiles(scale: float, hard: bool) -> Make:

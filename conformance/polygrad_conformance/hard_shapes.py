@@ -14,10 +14,19 @@ def _rolled(h: Hard) -> Calls:
     return [
         ((x, shift), {"axis": axis})
         for shift, axis in (
-            ((1, 1), (0, 0)), ((1, 2), (1, 1)), ((1, -1), (2, 2)), ((2, 3), (-1, 2)), (-1, 2),
-            (7, 1), ((1, 2), (0, 2)), ((1, -2, 3), (0, 1, -1)), (5, None), (-5, None), (0, 0),
+            ((1, 1), (0, 0)),
+            ((1, 2), (1, 1)),
+            ((1, -1), (2, 2)),
+            ((2, 3), (-1, 2)),
+            (-1, 2),
+            (7, 1),
+            ((1, 2), (0, 2)),
+            ((1, -2, 3), (0, 1, -1)),
+            (5, None),
+            (-5, None),
+            (0, 0),
         )
-    ]  # fmt: skip
+    ]
 
 
 def _joined(h: Hard) -> Calls:
@@ -38,8 +47,12 @@ def _joined(h: Hard) -> Calls:
 def _concatenated(h: Hard) -> Calls:
     made = [((arrays,), {"axis": axis}) for arrays in _joined(h) for axis in (0, -1)]
     x = h.block
-    return [*made, (([x, x[:, :1], x[:, :2]],), {"axis": 1}), (([x, x[..., :0]],), {"axis": -1}),
-            (([x, x[:1], x[0, 0]],), {"axis": None})]  # fmt: skip
+    return [
+        *made,
+        (([x, x[:, :1], x[:, :2]],), {"axis": 1}),
+        (([x, x[..., :0]],), {"axis": -1}),
+        (([x, x[:1], x[0, 0]],), {"axis": None}),
+    ]
 
 
 def _stacked(h: Hard) -> Calls:
@@ -61,9 +74,13 @@ def _moved(h: Hard) -> Calls:
 def _repeated(h: Hard) -> Calls:
     x = h.block
     return [
-        ((x, 2), {}), ((x, 2), {"axis": 1}), ((x, 0), {"axis": 0}), ((x, 3), {"axis": -1}),
-        ((x, np.array([2, 0, 3])), {"axis": 1}), ((x, np.array([0, 1, 2, 1])), {"axis": -1}),
-    ]  # fmt: skip
+        ((x, 2), {}),
+        ((x, 2), {"axis": 1}),
+        ((x, 0), {"axis": 0}),
+        ((x, 3), {"axis": -1}),
+        ((x, np.array([2, 0, 3])), {"axis": 1}),
+        ((x, np.array([0, 1, 2, 1])), {"axis": -1}),
+    ]
 
 
 def _tiled(h: Hard) -> Calls:
@@ -71,8 +88,11 @@ def _tiled(h: Hard) -> Calls:
 
 
 def _turned(h: Hard) -> Calls:
-    return [((h.block,), {"k": k, "axes": axes})
-            for k in (1, 2, 3, -1, 5, 4) for axes in ((0, 1), (2, 1), (-1, 0))]  # fmt: skip
+    return [
+        ((h.block,), {"k": k, "axes": axes})
+        for k in (1, 2, 3, -1, 5, 4)
+        for axes in ((0, 1), (2, 1), (-1, 0))
+    ]
 
 
 def _unstacked(h: Hard) -> Calls:
@@ -97,16 +117,25 @@ def _triangles(h: Hard) -> Calls:
 
 def _grids(h: Hard) -> Calls:
     a, b, c = h([1, 2]), h([0, 1, 2]), h([1, 0, 1, 1])
-    return [(arrays, {"indexing": i}) for i in ("xy", "ij")
-            for arrays in ((a,), (a, b), (a, b, c), (c, a, b, a), (h(1), b))]  # fmt: skip
+    return [
+        (arrays, {"indexing": i})
+        for i in ("xy", "ij")
+        for arrays in ((a,), (a, b), (a, b, c), (c, a, b, a), (h(1), b))
+    ]
 
 
 def _spaced(h: Hard) -> Calls:
     made = [
-        ((0.1, 0.7, 2000), {}), ((0.1, 0.7, 2001), {"endpoint": False}), ((0.0, 1.0, 1), {}),
-        ((3.0, -2.0, 7), {}), ((3.0, -2.0, 7), {"endpoint": False}), ((1.0, 2.0, 0), {}),
-        ((5.0, 5.0, 3), {}), ((0.0, 1.0, 1), {"endpoint": False}), ((-1.0, 1.0, 9), {}),
-    ]  # fmt: skip
+        ((0.1, 0.7, 2000), {}),
+        ((0.1, 0.7, 2001), {"endpoint": False}),
+        ((0.0, 1.0, 1), {}),
+        ((3.0, -2.0, 7), {}),
+        ((3.0, -2.0, 7), {"endpoint": False}),
+        ((1.0, 2.0, 0), {}),
+        ((5.0, 5.0, 3), {}),
+        ((0.0, 1.0, 1), {"endpoint": False}),
+        ((-1.0, 1.0, 9), {}),
+    ]
     return [(args, {**k, "dtype": h.dtype}) for args, k in made] + [((0.1, 0.7, 2000), {})]
 
 
@@ -117,20 +146,26 @@ def _ranges(h: Hard) -> Calls:
 
 
 def _eyes(h: Hard) -> Calls:
-    return [((n, m), {"k": k, "dtype": h.dtype})
-            for n, m in ((3, 5), (4, 2), (3, None)) for k in (-2, -1, 0, 1, 3, 9)]  # fmt: skip
+    return [
+        ((n, m), {"k": k, "dtype": h.dtype})
+        for n, m in ((3, 5), (4, 2), (3, None))
+        for k in (-2, -1, 0, 1, 3, 9)
+    ]
 
 
 def _taken(h: Hard) -> Calls:
     x, places = h.holes, np.array([1, 0, 1, -1])
     return [((x, places), {"axis": axis}) for axis in (0, 1, -1, -2)] + [
-        ((x, np.array([], np.int64)), {"axis": 1})]  # fmt: skip
+        ((x, np.array([], np.int64)), {"axis": 1})
+    ]
 
 
 def _taken_along(h: Hard) -> Calls:
     x = h.holes
-    return [((x, np.arange(x.size).reshape(x.shape) * 5 % x.shape[axis]), {"axis": axis})
-            for axis in (0, 1, 2, -1, -2)]  # fmt: skip
+    return [
+        ((x, np.arange(x.size).reshape(x.shape) * 5 % x.shape[axis]), {"axis": axis})
+        for axis in (0, 1, 2, -1, -2)
+    ]
 
 
 def _cast(h: Hard) -> Calls:
@@ -140,9 +175,9 @@ def _cast(h: Hard) -> Calls:
         x = h([-2.7, -1.5, -0.9, -0.0, 0.0, 0.5, 0.99, 1.5, 2.7, 100.9])
         made += [((x, np.dtype(t)), {}) for t in ("int8", "int32", "int64", "bool")]
         made += [((np.abs(x), np.dtype(t)), {}) for t in ("uint8", "uint32")]
-        made += [((h.line, np.dtype(t)), {}) for t in ("bool", "float32", "float64")]
+        made += [((h.line, np.dtype(t)), {}) for t in ("bool", "float16", "float32", "float64")]
         return made if h.kind == "f" else [((h.line, np.dtype(t)), {}) for t in ("complex128",)]
-    whole = ("bool", "int8", "uint8", "int16", "int64", "uint64", "float32", "float64")
+    whole = ("bool", "int8", "uint8", "int16", "int64", "uint64", "float16", "float32", "float64")
     return [((h.ends, np.dtype(t)), {}) for t in whole]
 
 

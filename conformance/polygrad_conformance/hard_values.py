@@ -41,7 +41,7 @@ class Hard:
         dtype = self.dtype if dtype is None else np.dtype(dtype)
         if dtype.kind == "u":
             made = np.abs(made)
-        return made.astype(dtype)
+        return np.asarray(made).astype(dtype)
 
     @property
     def floats(self) -> bool:

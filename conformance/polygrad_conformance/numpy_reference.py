@@ -129,6 +129,7 @@ WIDE: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 EXACT: dict[str, Callable[..., Any]] = {
     "nextafter": _nextafter, "astype": _astype, "nan_to_num": np.nan_to_num,
+    "linalg.matrix_rank": np.linalg.matrix_rank,
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from polygrad import dtypes
 from polygrad_conformance.declarations import Subject, load_data, subjects
 from polygrad_conformance.target import Target
 
-__all__ = ["RULES", "expected", "render"]
+__all__ = ["RULES", "as_on_numpy", "expected", "render"]
 
 Rule = Callable[[np.dtype[Any]], str]
 
@@ -63,6 +63,12 @@ def observed_on_numpy(key: str, dtype: str) -> dict[str, str]:
     """The dtypes that NumPy's backend gives, by sample."""
     subject, target = subjects()[key], Target("cpu", "full")
     return {s.name: _names(target.evaluate(subject, dtype, s)) for s in subject.samples(dtype)}
+
+
+def as_on_numpy(subject: Subject, dtype: str, sample: Any, target: Target) -> list[str]:
+    """The dtypes that NumPy's backend gives for one sample, as far as the device has them."""
+    made = Target("cpu", "full").evaluate(subject, dtype, sample)
+    return [_fits(name, target) for name in _names(made).split()]
 
 
 def _names(made: Any) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 from polygrad.tensor import Tensor
 from polygrad_conformance.case import Case, Failed
 from polygrad_conformance.checks import make
-from polygrad_conformance.result_dtypes import expected
+from polygrad_conformance.hard_samples import quick_samples
+from polygrad_conformance.result_dtypes import as_on_numpy, expected
 
 
 def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
@@ -26,6 +27,12 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
             found = [part.dtype.name for part in made.made if isinstance(part, Tensor)]
             if found != wanted:
                 raise Failed(f"sample {sample.name}: results of {found}, expected {wanted}")
+        for sample in quick_samples(subject, dtype, target):
+            made = target.evaluate(subject, dtype, sample)
+            found = [part.dtype.name for part in made.made if isinstance(part, Tensor)]
+            wanted = as_on_numpy(subject, dtype, sample, target)
+            if made.error is None and found != wanted:
+                raise Failed(f"sample {sample.name}: results of {found}, NumPy's are {wanted}")
         first_error(target, subject, dtype)
 
     yield make(subject, dtype, "dtype", "all", action, rests=rests_on(subject, dtype))

@@ -10,6 +10,7 @@ import numpy as np
 from polygrad_conformance.case import Case, Failed
 from polygrad_conformance.checks import make
 from polygrad_conformance.checks.dtype import first_error, rests_on
+from polygrad_conformance.hard_samples import quick_samples
 from polygrad_conformance.oracle import ORACLE
 
 
@@ -20,7 +21,7 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
         return
 
     def action(target: Any) -> None:
-        for sample in subject.samples(dtype):
+        for sample in [*subject.samples(dtype), *quick_samples(subject, dtype, target)]:
             made = target.evaluate(subject, dtype, sample)
             if made.error is not None:
                 continue

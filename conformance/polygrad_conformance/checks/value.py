@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
 from polygrad_conformance.case import Case, Measure, Unsupported
 from polygrad_conformance.checks import make
 from polygrad_conformance.compare import compare_call
-from polygrad_conformance.hard_samples import hard_samples
+from polygrad_conformance.hard_samples import hard_samples, lacking
 from polygrad_conformance.mpmath_points import check, has_points
 from polygrad_conformance.points import points_of
-from polygrad_conformance.target import map_arrays
 
 
 def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
@@ -37,18 +34,9 @@ def hard(subject: Any, dtype: str, sample: Any) -> Callable[[Any], Measure]:
     """The comparison at hard inputs; how accurate it is is no claim about the whole domain."""
 
     def action(target: Any) -> Measure:
-        for needed in _dtypes(dtype, sample):
-            if not target.supports(needed):  # integers must not be narrowed: they are large
-                raise Unsupported(f"{target.device} has no {needed}")
+        if missing := lacking(target, dtype, sample):
+            raise Unsupported(f"{target.device} has no {missing[0]}")
         made = target.evaluate(subject, dtype, sample).checked()
         return compare_call(target, subject, dtype, sample, made.results)
 
     return action
-
-
-def _dtypes(dtype: str, sample: Any) -> set[str]:
-    """Of the case, of the arrays, and those that are asked for."""
-    found = {dtype} - {"none"}
-    map_arrays((sample.args, sample.kwargs), lambda a: found.add(a.dtype.name))
-    asked = (*sample.args, *sample.kwargs.values())
-    return found | {v.name for v in asked if isinstance(v, np.dtype)}
