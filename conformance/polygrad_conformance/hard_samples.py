@@ -32,7 +32,7 @@ HARD: dict[str, Make] = {
     **hard_order.TABLE, **hard_reductions.TABLE, **hard_elementwise.TABLE, **hard_shapes.TABLE,
     **hard_products.TABLE, **hard_writes.TABLE, **hard_layers.TABLE, **hard_losses.TABLE,
 }  # fmt: skip
-_SMOKE = 4
+_SMOKE = 3
 
 
 @functools.lru_cache(maxsize=64)

@@ -46,6 +46,23 @@ KEYS: dict[str, Any] = {
     "integer-and-indices": (1, np.array([0, 2]), slice(1, 4)),
     "no-indices": np.array([], dtype=np.int64),
 }
+# Writes of one value to more places than it has elements, to none, and twice the same.
+_SPREAD: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "row": ((slice(None), 1), (5,)),
+    "column": ((slice(1, 3), slice(None), slice(0, 2)), (4, 1)),
+    "first-axis": (slice(None), (3, 1, 1)),
+    "longer": (1, (1, 1, 5)),
+    "mask": (_MASK, (5,)),
+    "mask-one": (_MASK, (1,)),
+    "no-true": (np.zeros(SHAPE, bool), (1,)),
+    "no-true-rows": (np.zeros((3, 4), bool), (5,)),
+    "indices": (np.array([2, 0]), (4, 1)),
+    "equal-places": (np.array([1, 1, -2]), (1, 4, 5)),
+    "split": ((np.array([0, 2]), slice(None), np.array([4, 1])), (4,)),
+    "outer": ((np.array([[0], [-1]]), np.array([1, -1])), (2, 1, 5)),
+    "0-d": ((..., slice(None, None, 2)), ()),
+}
+_SPREAD_SMOKE = ("row", "mask-one", "equal-places", "no-true")
 # Keys that name a place twice: what a write leaves there depends on its order.
 _TWICE = ("indices", "index-matrix", "slice-and-indices")
 _SMOKE = (
@@ -81,6 +98,9 @@ def cases(level: str) -> Iterator[Case]:
                 yield _case("getitem", dtype, "grad", name, _read_gradient(dtype, key), rests, 5)
                 if name not in _TWICE:
                     yield _case("setitem", dtype, "grad", name, _write_gradient(dtype, key), (), 5)
+        for name, (key, shape) in _SPREAD.items():
+            if level != "smoke" or name in _SPREAD_SMOKE:
+                yield _case("setitem", dtype, "value", f"spread-{name}", _spread(dtype, key, shape))
         for layout in LAYOUTS if level != "smoke" else ("transposed", "reversed"):
             for op, make in (("getitem", _read), ("setitem", _write)):
                 yield Case(
@@ -140,6 +160,18 @@ def _write(dtype: str, key: Any, layout: str = "") -> Any:
         want[key] = piece
         _same(target.download(t), want, "written")
         _same(target.download(value), piece, "the array that was written")
+
+    return action
+
+
+def _spread(dtype: str, key: Any, shape: tuple[int, ...]) -> Any:
+    def action(target: Target) -> None:
+        x = target.fits(_values(dtype))
+        t, want = target.upload(x), x.copy()
+        piece = (np.arange(np.prod(shape, dtype=int)).reshape(shape) + 50).astype(x.dtype)
+        t[_up(target, key)] = target.upload(piece)
+        want[key] = piece
+        _same(target.download(t), want, "written")
 
     return action
 
