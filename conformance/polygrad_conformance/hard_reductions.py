@@ -42,8 +42,12 @@ def _half(h: Hard) -> Calls:
 
 
 def _sums(h: Hard) -> Calls:
-    hard = h.lanes if h.floats else h.finite
+    hard = h.lanes if h.floats else h.finite[:4]
     made = [((hard,), {"axis": 1}), ((h.holes,), {"axis": 0}), *_keywords(h)]
+    if h.kind in "iu":  # beyond 32 bits, on devices that have more
+        made.append(
+            ((h.finite,), {"axis": 1, "dtype": np.dtype("uint64" if h.kind == "u" else "int64")})
+        )
     return [*made, ((h.empty,), {"axis": 1}), ((h.empty,), {})]
 
 
