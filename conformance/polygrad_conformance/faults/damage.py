@@ -282,6 +282,11 @@ class _Other:
         return value * 2 if isinstance(value, (int, float)) else value
 
 
+def _unsigned_zero(a: Host) -> Host:
+    """Real zeros lose their sign; of complex ones the standard leaves some open."""
+    return a + a.dtype.type(0) if a.dtype.kind == "f" else a
+
+
 # ---- what is not the value --------------------------------------------------------------------
 def _each(change: Callable[[Tensor], Any]) -> Callable[[Function], Function]:
     def of(x: Any) -> Any:
@@ -488,6 +493,7 @@ DAMAGES: dict[str, Class] = {
     "call refused": Class("value", _refused),
     "another answer": Class("value", _wrong_answer),
     "another truth of special values": Class("special", lambda f: damaged(f, _special_truth)),
+    "sign of a zero lost": Class("special", _values(_unsigned_zero)),
     "special values lost": Class("special", _values(_special)),
     "wrong dtype": Class("dtype", _each(_other_dtype)),
     "an axis too many": Class("shape", _each(_one_axis_more)),

