@@ -68,7 +68,7 @@ class Target:
         self.place = find_device(device)
         self.device = self.place.name
         self.backend = find_backend(self.place.kind)
-        self.capabilities = self.backend.capabilities
+        self.capabilities = self.backend.capabilities_of(self.place)
         self.level = level
         self.integer = default_integer(self.place)
         self.measures: dict[tuple[str, str], list[Any]] = {}

@@ -8,15 +8,16 @@ JAX_ENABLE_X64 is set, its word stands, and `supports` says no to 64-bit types w
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from polygrad import dtypes, indexing
-from polygrad.backend import Array, Backend, Capabilities
+from polygrad.backend import Array, Backend, Capabilities, Kernel
 from polygrad.device import Device
+from polygrad.kernels import FORWARDS, bind
 
 if "JAX_ENABLE_X64" not in os.environ:
     jax.config.update("jax_enable_x64", True)
@@ -127,9 +128,14 @@ def _sign(x: Array) -> Array:
     return jnp.where(jnp.isnan(x), complex(np.nan, np.nan), out)
 
 
-def _remainder(x: Any, y: Any) -> Array:
+def _remainder(F: Any) -> Kernel:
     """The library gives a remainder of zero the sign of x, the standard that of y."""
-    found = jnp.remainder(x, y)
-    if not jnp.issubdtype(found.dtype, jnp.floating):
-        return found
-    return jnp.where(found == 0, jnp.copysign(jnp.zeros_like(found), y), found)
+    plain = bind(cast("Kernel", FORWARDS["remainder"]), F)  # complex numbers are refused here
+
+    def remainder(x: Any, y: Any) -> Array:
+        found = plain(x, y)
+        if not jnp.issubdtype(found.dtype, jnp.floating):
+            return found
+        return jnp.where(found == 0, jnp.copysign(jnp.zeros_like(found), y), found)
+
+    return remainder

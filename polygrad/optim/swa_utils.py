@@ -222,7 +222,8 @@ class AveragedModel(Module):
         if self.multi_avg_fn is None:
             average = get_swa_avg_fn() if self.avg_fn is None else self.avg_fn
             made: Iterable[Tensor] = (
-                average(a, b, to_place(count, None, a.device)) for a, b in moved
+                average(a, b, to_place(count, default_integer(a.device), a.device))
+                for a, b in moved
             )
             if self.avg_fn is not None:  # a stranger's may fail: all are found before one is taken
                 made = list(made)
@@ -237,7 +238,8 @@ class AveragedModel(Module):
         for kernels, group in alike.items():
             averaged, current = map(list, zip(*group, strict=True))
             with no_grad():
-                self.multi_avg_fn(averaged, current, to_place(count, None, kernels.device))
+                number = to_place(count, default_integer(kernels.device), kernels.device)
+                self.multi_avg_fn(averaged, current, number)
 
 
 def _check_module(model: Any, where: str) -> None:

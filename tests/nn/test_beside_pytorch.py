@@ -10,6 +10,7 @@ import pytest
 import polygrad as pg
 from polygrad import nn
 from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError, ShapeError
+from polygrad.registry import find_backend, find_device
 from polygrad.testing import assert_close
 from polygrad.testing.compare import host
 
@@ -162,7 +163,10 @@ def test_the_analytic_ones_take_complex_numbers(name, device):
     z = np.array([0.3 + 0.4j, -1.2 + 0.7j, 2 - 1j])
     s = 1 / (1 + np.exp(-z))
     want = {"sigmoid": s, "silu": z * s, "tanhshrink": z - np.tanh(z)}[name]
-    assert_close(getattr(F, name)(pg.tensor(z, device=device)), want)
+    place = find_device(device)
+    wide = find_backend(place.kind).supports(pg.complex128, place)
+    dtype = pg.complex128 if wide else pg.complex64
+    assert_close(getattr(F, name)(pg.tensor(z, dtype=dtype, device=device)), want)
     x = pg.tensor(z, requires_grad=True)
     assert pg.autograd.gradcheck(getattr(F, name), [x])
     assert pg.autograd.gradgradcheck(getattr(F, name), [x])
