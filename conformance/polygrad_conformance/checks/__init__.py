@@ -7,12 +7,12 @@ numbers whatever their shape and dtype, `shape` shapes, `dtype` dtypes, and so o
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from polygrad_conformance.case import Case
 
-__all__ = ["KINDS", "cases_of", "make"]
+__all__ = ["KINDS", "cases_of", "first_error", "make", "rests_on", "worked"]
 
 KINDS = (
     "value", "special", "dtype", "shape", "layout", "promotion", "device", "purity", "repeat",
@@ -37,3 +37,24 @@ def cases_of(subject: Any, level: str) -> Iterator[Case]:
     for dtype in subject.dtypes(level):
         for module in modules:
             yield from module.cases(subject, dtype, level)
+
+
+def worked(target: Any, subject: Any, dtype: str, samples: Iterable[Any]) -> Iterator[Any]:
+    """(sample, its evaluation) of each sample whose call raised nothing."""
+    for sample in samples:
+        made = target.evaluate(subject, dtype, sample)
+        if made.error is None:
+            yield sample, made
+
+
+def first_error(target: Any, subject: Any, dtype: str) -> None:
+    """Raise the error of the first sample, if every sample has one: nothing was looked at."""
+    made = [target.evaluate(subject, dtype, sample) for sample in subject.samples(dtype)]
+    if all(e.error is not None for e in made):
+        made[0].checked()
+
+
+def rests_on(subject: Any, dtype: str, sample: str | None = None) -> tuple[str, ...]:
+    """The value case that must not have raised; of the first sample if none is named."""
+    name = subject.samples(dtype)[0].name if sample is None else sample
+    return (f"{subject.key}/{dtype}/value/{name}",)

@@ -7,8 +7,7 @@ from typing import Any
 
 from polygrad.tensor import Tensor, raw
 from polygrad_conformance.case import Case, Failed
-from polygrad_conformance.checks import make
-from polygrad_conformance.checks.dtype import first_error, rests_on
+from polygrad_conformance.checks import first_error, make, rests_on, worked
 
 
 def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
@@ -18,10 +17,7 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
         return
 
     def action(target: Any) -> None:
-        for sample in subject.samples(dtype):
-            made = target.evaluate(subject, dtype, sample)
-            if made.error is not None:
-                continue
+        for sample, made in worked(target, subject, dtype, subject.samples(dtype)):
             if made.brought:
                 raise Failed(
                     f"sample {sample.name}: the library or a kernel returned a {made.brought[0]}, "

@@ -12,8 +12,7 @@ import polygrad as pg
 from polygrad import errors
 from polygrad_conformance import wide
 from polygrad_conformance.case import Case, Failed
-from polygrad_conformance.checks import make
-from polygrad_conformance.checks.dtype import rests_on
+from polygrad_conformance.checks import make, rests_on
 from polygrad_conformance.declarations import load_data
 from polygrad_conformance.target import Host, map_arrays
 

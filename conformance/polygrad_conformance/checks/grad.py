@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from polygrad_conformance.case import Case, Failed, Measure
-from polygrad_conformance.checks import make
-from polygrad_conformance.checks.dtype import rests_on
+from polygrad_conformance.checks import make, rests_on
 from polygrad_conformance.compare import compare_conditioned, hexadecimal, worst_of
 from polygrad_conformance.declarations import load_data
 from polygrad_conformance.derivatives import Derivative, against_differences

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from polygrad_conformance.case import Case, Measure
-from polygrad_conformance.checks import make
-from polygrad_conformance.checks.dtype import rests_on
+from polygrad_conformance.checks import make, rests_on
 from polygrad_conformance.compare import compare_call
 from polygrad_conformance.layouts import layouts_of
 from polygrad_conformance.target import map_arrays

@@ -13,8 +13,7 @@ import numpy as np
 
 from polygrad.tensor import Tensor
 from polygrad_conformance.case import Case, Failed, Measure, Unsupported
-from polygrad_conformance.checks import make
-from polygrad_conformance.checks.dtype import rests_on
+from polygrad_conformance.checks import make, rests_on
 from polygrad_conformance.compare import compare_call
 from polygrad_conformance.declarations import load_data
 from polygrad_conformance.result_dtypes import RULES

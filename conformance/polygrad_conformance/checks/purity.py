@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from polygrad_conformance.case import Case, Failed
-from polygrad_conformance.checks import make
-from polygrad_conformance.checks.dtype import first_error, rests_on
+from polygrad_conformance.checks import first_error, make, rests_on, worked
 from polygrad_conformance.target import map_arrays
 
 
@@ -23,10 +22,7 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
         return
 
     def action(target: Any) -> None:
-        for sample in subject.samples(dtype):
-            made = target.evaluate(subject, dtype, sample)
-            if made.error is not None:
-                continue
+        for sample, made in worked(target, subject, dtype, subject.samples(dtype)):
             for i, (tensor, host) in enumerate(zip(made.inputs, made.hosts, strict=True)):
                 now = target.download(tensor)
                 if now.tobytes() != np.ascontiguousarray(host).tobytes():

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from polygrad_conformance.case import Case, Failed
-from polygrad_conformance.checks import make
-from polygrad_conformance.checks.dtype import rests_on
+from polygrad_conformance.checks import make, rests_on
 from polygrad_conformance.target import map_arrays
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from polygrad_conformance.case import Case, Failed
-from polygrad_conformance.checks import make
-from polygrad_conformance.checks.dtype import first_error, rests_on
+from polygrad_conformance.checks import first_error, make, rests_on, worked
 from polygrad_conformance.hard_samples import quick_samples
 from polygrad_conformance.oracle import ORACLE
 
@@ -21,10 +20,8 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
         return
 
     def action(target: Any) -> None:
-        for sample in [*subject.samples(dtype), *quick_samples(subject, dtype, target)]:
-            made = target.evaluate(subject, dtype, sample)
-            if made.error is not None:
-                continue
+        samples = [*subject.samples(dtype), *quick_samples(subject, dtype, target)]
+        for sample, made in worked(target, subject, dtype, samples):
             wanted = [np.shape(part) for part in ORACLE.reference(subject, dtype, sample)]
             found = [np.shape(part) for part in made.results]
             if found != wanted:

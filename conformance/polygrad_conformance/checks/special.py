@@ -13,8 +13,7 @@ import numpy as np
 
 from polygrad import dtypes
 from polygrad_conformance.case import Case, Failed, Unsupported
-from polygrad_conformance.checks import make
-from polygrad_conformance.checks.dtype import rests_on
+from polygrad_conformance.checks import make, rests_on
 from polygrad_conformance.declarations import load_data
 from polygrad_conformance.samples import Sample
 from polygrad_conformance.tolerance import format_of
