@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from polygrad.kernels import parameter_names
 from polygrad.primitive import PRIMITIVES
 from polygrad.registry import find_device
 from polygrad_conformance.faults.device import FAULTY, in_kernel, install
+from polygrad_conformance.faults.planting import in_attribute, in_function
 
 __all__ = [
     "IndependentFault", "Place", "backend_method", "function", "kernel", "method", "only", "rule",
@@ -110,35 +111,9 @@ def _either(right: Wrong, wrong: Wrong) -> Wrong:
 
 
 @contextmanager
-def _in_function(op: str, wrong: Wrong) -> Iterator[None]:
-    right = OPERATIONS[op]
-    OPERATIONS[op] = replace(right, function=_either(right.function, wrong))
-    try:
-        yield
-    finally:
-        OPERATIONS[op] = right
-
-
-@contextmanager
-def _in_attribute(owner: Any, attribute: str, chosen: Any) -> Iterator[None]:
-    """While it is open, `owner` has another attribute of its own."""
-    own = attribute in vars(owner)
-    right = vars(owner)[attribute] if own else None
-    setattr(owner, attribute, chosen)
-    try:
-        yield
-    finally:
-        if own:
-            setattr(owner, attribute, right)
-        else:
-            delattr(owner, attribute)
-
-
-@contextmanager
 def _in_backend(attribute: str, wrong: Wrong) -> Iterator[None]:
     backend = install()
-    right = getattr(backend, attribute)
-    with _in_attribute(backend, attribute, lambda *a, **k: wrong(right, *a, **k)):
+    with in_attribute(backend, attribute, lambda right: lambda *a, **k: wrong(right, *a, **k)):
         yield
 
 
@@ -159,7 +134,7 @@ def _in_rule(primitive: str, wrt: str, wrong: Wrong) -> Iterator[None]:
             known["right"] = right(g, F, saved)
         return wrong(*(known[n] if n in known else saved[p.needs.index(n)] for n in names))
 
-    with _in_attribute(p, "rules", (*p.rules[:i], chosen, *p.rules[i + 1 :])):
+    with in_attribute(p, "rules", lambda rules: (*rules[:i], chosen, *rules[i + 1 :])):
         yield
 
 
@@ -167,9 +142,8 @@ def function(
     chapter: str, op: str, name: str, precedent: str, wrong: Wrong, shown: Callable[[Place], Any]
 ) -> IndependentFault:
     """A fault in a function of the registry: `wrong(right, ...)` in its place."""
-    return IndependentFault(
-        name, chapter, op, precedent, lambda: _in_function(op, wrong), shown
-    )  # fmt: skip
+    planted = lambda: in_function(op, lambda right: _either(right, wrong))
+    return IndependentFault(name, chapter, op, precedent, planted, shown)
 
 
 def kernel(
@@ -201,10 +175,10 @@ def method(
     """
 
     def planted() -> AbstractContextManager[Any]:
-        right = getattr(owner, attribute)
-        if everywhere:
-            return _in_attribute(owner, attribute, lambda *a, **k: wrong(right, *a, **k))
-        return _in_attribute(owner, attribute, _either(right, wrong))
+        def damage(right: Wrong) -> Wrong:
+            return (lambda *a, **k: wrong(right, *a, **k)) if everywhere else _either(right, wrong)
+
+        return in_attribute(owner, attribute, damage)
 
     return IndependentFault(name, chapter, touches, precedent, planted, shown)
 

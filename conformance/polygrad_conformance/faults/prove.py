@@ -16,8 +16,8 @@ from polygrad_conformance.case import Case
 from polygrad_conformance.checks import KINDS
 from polygrad_conformance.collection import collect
 from polygrad_conformance.execution import execute
-from polygrad_conformance.faults.damage import TOUCHED
 from polygrad_conformance.faults.device import FAULTY, install
+from polygrad_conformance.faults.planting import TOUCHED
 from polygrad_conformance.faults.table import Fault, cases_by_pair
 from polygrad_conformance.faults.variants import variant
 from polygrad_conformance.record import Result
@@ -77,13 +77,13 @@ class Proof:
 
 def search(fault: Fault, cases: Sequence[Case], level: str) -> Outcome:
     """Run cases with the fault planted, until one fails."""
-    begin, touched = time.perf_counter(), len(TOUCHED)
+    begin, touched = time.perf_counter(), TOUCHED[0]
     with fault.planted():
         for _, result in execute(cases, Target(FAULTY.name, level)):
             if result is not None and result.failed:
                 seconds = time.perf_counter() - begin
                 return Outcome(fault, "found", result.id, result.message, seconds)
-    status = "void" if len(TOUCHED) == touched else "missed"
+    status = "void" if TOUCHED[0] == touched else "missed"
     return Outcome(fault, status, seconds=time.perf_counter() - begin)
 
 

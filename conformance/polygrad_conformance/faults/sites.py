@@ -7,8 +7,7 @@ classes of damage that operations take; what changes its arguments has classes o
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,12 @@ import polygrad as pg
 from polygrad import nn, optim
 from polygrad.registry import find_kernels
 from polygrad.tensor import Tensor, on_host
-from polygrad_conformance.faults.damage import DAMAGES, Class, of_cotangents, touch
+from polygrad_conformance.faults.damage import DAMAGES
+from polygrad_conformance.faults.damage_gradients import of_cotangents
 from polygrad_conformance.faults.device import FAULTY, FaultyBackend
+from polygrad_conformance.faults.planting import Class, Function, touch
 
-__all__ = ["OWN", "planted_at", "site"]
-
-Function = Callable[..., Any]
+__all__ = ["OWN", "site"]
 
 
 def site(op: str, fault: str = "") -> tuple[Any, str]:
@@ -42,21 +41,6 @@ def site(op: str, fault: str = "") -> tuple[Any, str]:
         "getitem": (Tensor, "__getitem__"), "setitem": (Tensor, "__setitem__"),
         "training": (optim.Adam, "step"), "transfer": (FaultyBackend, "from_numpy"),
     }[op]  # fmt: skip
-
-
-@contextmanager
-def planted_at(owner: Any, name: str, damage: Callable[[Function], Function]) -> Iterator[None]:
-    """While it is open, `owner.name` is damaged."""
-    own = name in vars(owner)
-    right = vars(owner)[name] if own else getattr(owner, name)
-    setattr(owner, name, damage(right))
-    try:
-        yield
-    finally:
-        if own:
-            setattr(owner, name, right)
-        else:
-            delattr(owner, name)
 
 
 # ---- a step of an optimizer --------------------------------------------------------------------

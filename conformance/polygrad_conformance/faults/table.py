@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 from polygrad.families import OPERATIONS
 from polygrad_conformance.case import Case
 from polygrad_conformance.collection import collect
-from polygrad_conformance.faults.damage import DAMAGES, Class
-from polygrad_conformance.faults.sites import OWN, planted_at, site
+from polygrad_conformance.faults.damage import DAMAGES
+from polygrad_conformance.faults.planting import Class, in_attribute, in_function
+from polygrad_conformance.faults.sites import OWN, site
 
 __all__ = ["Fault", "cases_by_pair", "classes_of", "faults"]
 
@@ -44,24 +44,14 @@ class Fault:
         """Its class."""
         return classes_of(self.op)[self.name]
 
-    @contextmanager
-    def planted(self) -> Iterator[None]:
+    def planted(self) -> AbstractContextManager[None]:
         """While it is open, what `op` names is faulty on the faulty device."""
-        damage = self.described.damage
-        if self.described.planted is not None:
-            with self.described.planted(self.op):
-                yield
-            return
-        if self.op not in OPERATIONS:
-            with planted_at(*site(self.op, self.name), damage):
-                yield
-            return
-        right = OPERATIONS[self.op]
-        OPERATIONS[self.op] = replace(right, function=damage(right.function))
-        try:
-            yield
-        finally:
-            OPERATIONS[self.op] = right
+        described = self.described
+        if described.planted is not None:
+            return described.planted(self.op)
+        if self.op in OPERATIONS:
+            return in_function(self.op, described.damage)
+        return in_attribute(*site(self.op, self.name), described.damage)
 
 
 def classes_of(op: str) -> dict[str, Class]:
