@@ -266,8 +266,7 @@ def _widened(function: Function) -> Function:
 
 
 def _is_narrow(x: Any) -> bool:
-    concerned = isinstance(x, Tensor) and computing_dtype("sum", x.dtype, x.kernels) != x.dtype
-    return bool(concerned)
+    return isinstance(x, Tensor) and bool(computing_dtype("sum", x.dtype, x.kernels) != x.dtype)
 
 
 def _rule_text(rule: Rule) -> str:

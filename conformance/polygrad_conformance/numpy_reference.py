@@ -45,15 +45,6 @@ zeros ones full zeros_like ones_like full_like eye arange linspace
 """)
 
 
-def _keyword_free(function: Callable[..., Any], *drop: str) -> Callable[..., Any]:
-    """The function without keywords that change no value."""
-
-    def inner(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **{k: v for k, v in kwargs.items() if k not in drop})
-
-    return inner
-
-
 def _ordered(name: str) -> Callable[..., Any]:
     """sort and argsort with the standard's keywords; stable, so that there is one answer."""
 

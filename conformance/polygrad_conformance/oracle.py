@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 import polygrad as pg
-from polygrad.tensor import Tensor
 from polygrad_conformance import numpy_reference, wide
 from polygrad_conformance.declarations import SEED_REVISION
 from polygrad_conformance.target import Host, Target, leaves, map_arrays
@@ -152,11 +151,6 @@ def flushed(array: Host) -> Host:
 
 def _floats(part: Any) -> bool:
     return isinstance(part, np.ndarray) and _is_floating(part)
-
-
-def tensor_free(value: Any) -> bool:
-    """Whether no Tensor is in a result any more."""
-    return not isinstance(value, Tensor)
 
 
 ORACLE = Oracle()
