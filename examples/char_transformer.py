@@ -73,8 +73,7 @@ def write(model, letters, start, count):
     codes = [int(np.flatnonzero(letters == letter)[0]) for letter in start]
     for _ in range(count):
         x = pg.tensor([codes[-model.length :]], device=device)
-        steps = np.cumsum(pg.softmax(model(x)[0, -1], axis=-1).numpy())
-        codes.append(int(np.searchsorted(steps, steps[-1] * pg.random.uniform(()).item())))
+        codes.append(pg.random.categorical(model(x)[0, -1]).item())
     return "".join(letters[codes])
 
 

@@ -63,8 +63,7 @@ def write(model, letters, start, count):
     codes = [int(np.flatnonzero(letters == letter)[0]) for letter in start]
     for _ in range(count):
         logits, memory = model(pg.tensor([codes], device=device), memory)
-        steps = np.cumsum(pg.softmax(logits[0, -1], axis=-1).numpy())
-        codes = [int(np.searchsorted(steps, steps[-1] * pg.random.uniform(()).item()))]
+        codes = [pg.random.categorical(logits[0, -1]).item()]
         written.append(letters[codes[0]])
     return "".join(written)
 
