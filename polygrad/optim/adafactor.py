@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from polygrad.errors import DtypeError, InvalidArgumentError
+from polygrad.errors import InvalidArgumentError
 from polygrad.optim.algorithms import Parameters
-from polygrad.optim.arguments import at_least, numbers_of
+from polygrad.optim.arguments import at_least, numbers_of, only_real
 from polygrad.optim.optimizer import Group, Optimizer
 
 __all__ = ["Adafactor"]
@@ -89,12 +89,7 @@ class Adafactor(Optimizer):
                 f"beta2_decay is {group['beta2_decay']}", "Adafactor, argument beta2_decay",
                 "it must be at most 0",
             )  # fmt: skip
-        for p in group["params"]:
-            if p.kernels.is_complex:
-                raise DtypeError(
-                    f"a {p.dtype} parameter is not real", "Adafactor, argument params",
-                    "optimise it with AdamW, or its real and imaginary parts",
-                )  # fmt: skip
+        only_real("Adafactor", group["params"])
 
     def slots(self, group: Group) -> tuple[str, ...]:
         """All names; a parameter has the first two or the last."""

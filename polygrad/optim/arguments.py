@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from polygrad import dtypes
-from polygrad.errors import InvalidArgumentError, InvalidTypeError
+from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError
 from polygrad.tensor import Tensor, on_host
 
 __all__ = [
@@ -76,6 +76,16 @@ def _one_rate(where: str, lr: Tensor) -> float:
             f"lr is a {lr.dtype} tensor", f"{where}, argument lr", "pass a real one"
         )
     return float(on_host(lr).item())
+
+
+def only_real(where: str, params: Iterable[Tensor]) -> None:
+    """Refuse complex parameters. Raises DtypeError."""
+    for p in params:
+        if p.kernels.is_complex:
+            raise DtypeError(
+                f"a {p.dtype} parameter is not real", f"{where}, argument params",
+                "optimise it with AdamW, or its real and imaginary parts",
+            )  # fmt: skip
 
 
 def rate_of(group: Mapping[str, Any]) -> float:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from polygrad.errors import DtypeError, InvalidArgumentError, ShapeError
+from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.optim.algorithms import Parameters
-from polygrad.optim.arguments import at_least, counts, numbers_of
+from polygrad.optim.arguments import at_least, counts, numbers_of, only_real
 from polygrad.optim.optimizer import Group, Optimizer
 
 __all__ = ["Muon"]
@@ -103,11 +103,7 @@ class Muon(Optimizer):
                     f"a parameter of shape {p.shape} is no matrix", "Muon, argument params",
                     "optimise it with AdamW",
                 )  # fmt: skip
-            if p.kernels.is_complex:
-                raise DtypeError(
-                    f"a {p.dtype} parameter is not real", "Muon, argument params",
-                    "optimise it with AdamW, or its real and imaginary parts",
-                )  # fmt: skip
+            only_real("Muon", [p])
 
     def slots(self, group: Group) -> tuple[str, ...]:
         """The mean gradient."""
