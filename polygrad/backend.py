@@ -156,9 +156,9 @@ class Backend(ABC):
         del kernels
         return None
 
-    def adapted(self, kernel: Kernel, kernels: Kernels) -> Kernel:
-        """What serves in the place of `kernel`, itself by default: for a dtype that needs help."""
-        del kernels
+    def adapted(self, name: str, kernel: Kernel, kernels: Kernels) -> Kernel:
+        """What serves `name` in the place of `kernel`, itself by default: a dtype may need help."""
+        del name, kernels
         return kernel
 
     def memory(self, device: Device) -> tuple[int, int] | None:
@@ -256,8 +256,7 @@ class Backend(ABC):
 
         def register(function: Kernel) -> Kernel:
             self.table.entries[name, device, dtype] = function
-            for kernels in self._spaces.values():
-                kernels.forget(name)
+            self.forget(name)
             return function
 
         return register
@@ -267,6 +266,11 @@ class Backend(ABC):
         for name in names:
             for dtype in dtypes:
                 self.kernel(name, dtype=dtype)(functools.partial(_through_host, name))
+
+    def forget(self, name: str) -> None:
+        """Have `name` resolved anew on every device and dtype."""
+        for kernels in self._spaces.values():
+            kernels.forget(name)
 
     def kernels(self, device: Device, dtype: dtypes.Dtype) -> Kernels:
         """The Kernels of (device, dtype), one object for each pair."""

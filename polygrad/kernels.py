@@ -134,7 +134,7 @@ class Kernels:
                 f"backend {self.backend.name}, device {self.device}, dtype {self.dtype}",
                 f"register one with backend.kernel({name!r}), or move the data with .to(device)",
             )
-        found = self.backend.adapted(bind(found, self), self)
+        found = self.backend.adapted(name, bind(found, self), self)
         if self.guard is None:
             return found
         return _guarded(found, self.guard)

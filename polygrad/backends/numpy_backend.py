@@ -104,7 +104,7 @@ class NumpyBackend(Backend):
         native = kernels.native_dtype
         return native.type if native.name == _BFLOAT16 else None
 
-    def adapted(self, kernel: Kernel, kernels: Kernels) -> Kernel:
+    def adapted(self, name: str, kernel: Kernel, kernels: Kernels) -> Kernel:
         """Beside bfloat16: NumPy, asked for what ml_dtypes does not define, computes in float32."""
         native = kernels.native_dtype
         return _narrowing(kernel, native) if native.name == _BFLOAT16 else kernel

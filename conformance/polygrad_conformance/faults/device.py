@@ -50,28 +50,10 @@ class FaultyBackend(FrozenBackend):
         """The one device."""
         return FAULTY
 
-    def kernels(self, device: Device, dtype: Any) -> Kernels:
-        """Kernels that look for damage when they resolve a name."""
-        try:
-            return self._spaces[device, dtype]
-        except KeyError:
-            return self._spaces.setdefault((device, dtype), _Damaged(self, device, dtype))
-
-    def forget(self, name: str) -> None:
-        """Have every dtype resolve `name` anew."""
-        for kernels in self._spaces.values():
-            kernels.forget(name)
-
-
-class _Damaged(Kernels):
-    """Kernels whose functions go through the damage that is planted in them."""
-
-    __slots__ = ()
-
-    def resolve(self, name: str) -> Kernel:
-        """The function that serves `name`, damaged if it is to be."""
-        found = super().resolve(name)
-        damage = self.backend.damages.get(name)
+    def adapted(self, name: str, kernel: Kernel, kernels: Kernels) -> Kernel:
+        """The kernel, damaged if it is to be."""
+        found = super().adapted(name, kernel, kernels)
+        damage = self.damages.get(name)
         return found if damage is None else damage(found)
 
 
