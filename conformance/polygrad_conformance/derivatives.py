@@ -87,7 +87,7 @@ class Derivative:
 
     def _kept(self, key: Any, make: Any) -> Any:
         dtype = self.operands[0].dtype.name
-        return ORACLE._keep((self.subject.key, dtype), (self.sample, key), make)
+        return ORACLE.keep((self.subject.key, dtype), (self.sample, key), make)
 
     def _sensitivity(self, order: int) -> list[Any]:
         return ORACLE.perturbed(

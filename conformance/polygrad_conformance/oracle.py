@@ -26,6 +26,7 @@ import numpy as np
 import polygrad as pg
 from polygrad_conformance import numpy_reference, wide
 from polygrad_conformance.declarations import SEED_REVISION
+from polygrad_conformance.keeping import Keeper
 from polygrad_conformance.target import Host, Target, leaves, map_arrays
 
 __all__ = ["ORACLE", "Oracle", "flushed", "seeded"]
@@ -44,17 +45,16 @@ def _is_floating(array: Host) -> bool:
     return array.dtype.kind in "fcV"
 
 
-class Oracle:
+class Oracle(Keeper):
     """Reference values; what it computed for the operation at hand is kept."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.how: dict[str, str] = {}
-        self._cached: dict[Any, Any] = {}
-        self._scope: Any = None
 
     def reference(self, subject: Any, dtype: str, sample: Any) -> list[Any]:
         """The parts of the result: NumPy arrays, in long double where they are floating."""
-        return self._keep(
+        return self.keep(
             (subject.key, dtype),
             sample,
             lambda: self.compute(subject, dtype, sample.args, sample.kwargs),
@@ -90,7 +90,7 @@ class Oracle:
 
         Estimated: three times the most of four random perturbations by 2^-30.
         """
-        return self._keep(
+        return self.keep(
             (subject.key, dtype),
             ("sensitivity", sample),
             lambda: self.perturbed(
@@ -122,14 +122,6 @@ class Oracle:
                         change = np.abs(np.asarray(b) - np.asarray(a)) / _STEP
                         most[i] = np.fmax(most[i], np.where(np.isfinite(change), change, 0))
         return [None if m is None else 3 * m for m in most]
-
-    def _keep(self, scope: Any, key: Any, make: Any) -> Any:
-        if scope != self._scope:
-            self._scope = scope
-            self._cached.clear()
-        if key not in self._cached:
-            self._cached[key] = make()
-        return self._cached[key]
 
 
 def numpy_leaves(made: Any) -> list[Any]:

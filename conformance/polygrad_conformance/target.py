@@ -14,6 +14,7 @@ from polygrad import dtypes
 from polygrad.registry import default_integer, find_backend, find_device
 from polygrad.tensor import Tensor, on_host
 from polygrad_conformance.case import Case, Unsupported
+from polygrad_conformance.keeping import Keeper
 from polygrad_conformance.layouts import laid_out
 
 __all__ = ["Evaluation", "Host", "Target", "leaves", "map_arrays"]
@@ -61,10 +62,11 @@ class Evaluation:
         return self
 
 
-class Target:
+class Target(Keeper):
     """A device, what its backend says of it, and the calls made so far of the operation at hand."""
 
     def __init__(self, device: str, level: str = "smoke") -> None:
+        super().__init__()
         self.place = find_device(device)
         self.device = self.place.name
         self.backend = find_backend(self.place.kind)
@@ -72,8 +74,6 @@ class Target:
         self.level = level
         self.integer = default_integer(self.place)
         self.measures: dict[tuple[str, str], list[Any]] = {}
-        self._cached: dict[Any, Any] = {}
-        self._scope: Any = None
 
     def supports(self, dtype: Any) -> bool:
         """Whether the device has a dtype."""
@@ -161,12 +161,3 @@ class Target:
             yield
         finally:
             del backend.coerce
-
-    def keep(self, scope: Any, key: Any, make: Callable[[], Any]) -> Any:
-        """`make()`, kept under `key` as long as the scope stays the same."""
-        if scope != self._scope:
-            self._scope = scope
-            self._cached.clear()
-        if key not in self._cached:
-            self._cached[key] = make()
-        return self._cached[key]
