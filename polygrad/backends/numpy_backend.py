@@ -16,6 +16,7 @@ import numpy as np
 from polygrad import dtypes, indexing
 from polygrad.backend import Array, Backend, Capabilities, Kernel, Kernels, KnownGap
 from polygrad.backends.counting import ALONE
+from polygrad.backends.host_memory import keep_freed_memory
 from polygrad.backends.numpy_kernels import KERNELS
 from polygrad.backends.numpy_recurrence import CELLS
 from polygrad.backends.numpy_transforms import TRANSFORMS
@@ -42,6 +43,7 @@ class NumpyBackend(Backend):
 
     def __init__(self) -> None:
         super().__init__()
+        keep_freed_memory()
         for name, function in {**KERNELS, **CELLS, **TRANSFORMS, **UPDATES}.items():
             self.kernel(name)(function)
         self.kernel("nextafter", dtype="float16")(_half_nextafter)
