@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,6 +17,12 @@ CHAIN_SIZE = 10
 # Calls of one operation that are timed together.
 CALLS = 1000
 
+# Elements of the arrays whose passes through memory cost more than anything else.
+LARGE = 4_000_000
+
+Parameters = dict[str, np.ndarray]
+Batch = tuple[np.ndarray, np.ndarray]
+
 
 def chain_start() -> np.ndarray:
     """Where the chain starts, shape (CHAIN_SIZE,)."""
@@ -27,6 +34,37 @@ def chain_factor() -> np.ndarray:
     return np.full(CHAIN_SIZE, CHAIN_K, dtype=np.float32)
 
 
+def large_array(size: int = LARGE) -> np.ndarray:
+    """Normal numbers, shape (size,)."""
+    return np.random.default_rng(0).standard_normal(size, dtype=np.float32)
+
+
+def uniform(shapes: Mapping[str, tuple[int, ...]], seed: int) -> Parameters:
+    """An array for each name, uniform up to one over the root of what a weight sums over.
+
+    A vector gets the bounds of the weight before it; that of a normalisation, between 0.5 and 1.5.
+    """
+    rng = np.random.default_rng(seed)
+    found, bound = {}, 1.0
+    for name, shape in shapes.items():
+        if len(shape) > 1:
+            bound = float(np.prod(shape[1:])) ** -0.5
+        array = rng.uniform(-1, 1, shape) * bound
+        if "norm" in name and name.endswith("weight"):
+            array = rng.uniform(0.5, 1.5, shape)
+        found[name] = array.astype(np.float32)
+    return found
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a problem is trained: names of a function of nn.functional and of a class of optim."""
+
+    loss: str
+    optimizer: str
+    learning_rate: float
+
+
 @dataclass(frozen=True)
 class Classification:
     """A classifier of fully connected layers, and one batch to train it on."""
@@ -34,25 +72,139 @@ class Classification:
     batch: int
     sizes: tuple[int, ...]
     activation: str  # the name of a class of nn
-    optimizer: str  # the name of a class of optim
-    learning_rate: float
+    training: Training
     seed: int = 0
 
-    def parameters(self) -> list[np.ndarray]:
-        """Weight (out, in) and bias (out,) of each layer in turn, uniform up to 1/sqrt(in)."""
-        rng = np.random.default_rng(self.seed)
-        return [
-            rng.uniform(-1, 1, shape).astype(np.float32) / np.float32(fan_in**0.5)
-            for fan_in, fan_out in pairwise(self.sizes)
-            for shape in ((fan_out, fan_in), (fan_out,))
-        ]
+    def parameters(self) -> Parameters:
+        """Weight (out, in) and bias (out,) of each layer in turn, as nn.Sequential calls them."""
+        shapes = {}
+        for k, (fan_in, fan_out) in enumerate(pairwise(self.sizes)):
+            shapes[f"{2 * k}.weight"] = (fan_out, fan_in)
+            shapes[f"{2 * k}.bias"] = (fan_out,)
+        return uniform(shapes, self.seed)
 
-    def data(self) -> tuple[np.ndarray, np.ndarray]:
+    def data(self) -> Batch:
         """Inputs (batch, sizes[0]), float32, and labels (batch,), int64."""
         rng = np.random.default_rng(self.seed + 1)
         x = rng.standard_normal((self.batch, self.sizes[0]), dtype=np.float32)
         return x, rng.integers(self.sizes[-1], size=self.batch)
 
 
-TINY = Classification(16, (4, 16, 16, 3), "Tanh", "Adam", 1e-3)
-MLP = Classification(128, (784, 256, 128, 10), "ReLU", "SGD", 1e-2)
+@dataclass(frozen=True)
+class Images:
+    """Two convolutions of 3x3, each with ReLU and a max pooling of 2x2, then a linear map."""
+
+    batch: int
+    channels: tuple[int, int, int]
+    side: int
+    classes: int
+    training: Training
+    seed: int = 0
+
+    def parameters(self) -> Parameters:
+        """Weight and bias of layers 0 and 3 (convolutions) and 7 (linear) of an nn.Sequential."""
+        first, second, third = self.channels
+        features = third * (self.side // 4) ** 2
+        return uniform({
+            "0.weight": (second, first, 3, 3), "0.bias": (second,),
+            "3.weight": (third, second, 3, 3), "3.bias": (third,),
+            "7.weight": (self.classes, features), "7.bias": (self.classes,),
+        }, self.seed)  # fmt: skip
+
+    def data(self) -> Batch:
+        """Images (batch, channels, side, side), float32, and labels (batch,), int64."""
+        rng = np.random.default_rng(self.seed + 1)
+        shape = (self.batch, self.channels[0], self.side, self.side)
+        return rng.standard_normal(shape, dtype=np.float32), rng.integers(
+            self.classes, size=self.batch
+        )
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A layer of a transformer's encoder (ReLU, normalised after each part, without dropout)."""
+
+    batch: int
+    length: int
+    width: int
+    heads: int
+    hidden: int
+    training: Training
+    seed: int = 0
+
+    def parameters(self) -> Parameters:
+        """Names and shapes of nn.TransformerEncoderLayer."""
+        width, hidden = self.width, self.hidden
+        return uniform({
+            "self_attn.in_proj_weight": (3 * width, width), "self_attn.in_proj_bias": (3 * width,),
+            "self_attn.out_proj.weight": (width, width), "self_attn.out_proj.bias": (width,),
+            "linear1.weight": (hidden, width), "linear1.bias": (hidden,),
+            "linear2.weight": (width, hidden), "linear2.bias": (width,),
+            "norm1.weight": (width,), "norm1.bias": (width,),
+            "norm2.weight": (width,), "norm2.bias": (width,),
+        }, self.seed)  # fmt: skip
+
+    def data(self) -> Batch:
+        """What goes in and what shall come out, both (batch, length, width), float32."""
+        rng = np.random.default_rng(self.seed + 1)
+        shape = (self.batch, self.length, self.width)
+        return tuple(rng.standard_normal(shape, dtype=np.float32) for _ in range(2))
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """An LSTM cell, taken through `steps` steps; the last state shall be the target."""
+
+    batch: int
+    steps: int
+    features: int
+    hidden: int
+    training: Training
+    seed: int = 0
+
+    def parameters(self) -> Parameters:
+        """Names and shapes of nn.LSTMCell."""
+        blocks, hidden = 4 * self.hidden, self.hidden
+        return uniform({
+            "weight_ih": (blocks, self.features), "weight_hh": (blocks, hidden),
+            "bias_ih": (blocks,), "bias_hh": (blocks,),
+        }, self.seed)  # fmt: skip
+
+    def data(self) -> Batch:
+        """Inputs (steps, batch, features) and the target (batch, hidden), float32."""
+        rng = np.random.default_rng(self.seed + 1)
+        return (
+            rng.standard_normal((self.steps, self.batch, self.features), dtype=np.float32),
+            rng.standard_normal((self.batch, self.hidden), dtype=np.float32),
+        )
+
+
+@dataclass(frozen=True)
+class Table:
+    """Samples for estimators of scikit-learn: `clusters` clouds in `features` dimensions."""
+
+    samples: int
+    features: int
+    clusters: int
+    seed: int = 0
+
+    def data(self) -> np.ndarray:
+        """(samples, features), float32; each feature with a scale of its own."""
+        rng = np.random.default_rng(self.seed)
+        centres = 4 * rng.standard_normal((self.clusters, self.features))
+        x = centres[rng.integers(self.clusters, size=self.samples)]
+        x += rng.standard_normal(x.shape) * np.linspace(1, 2, self.features)
+        return x.astype(np.float32)
+
+
+TINY = Classification(16, (4, 16, 16, 3), "Tanh", Training("cross_entropy", "Adam", 1e-3))
+MLP_SGD = Classification(
+    128, (784, 256, 128, 10), "ReLU", Training("cross_entropy", "SGD", 1e-2)
+)
+MLP_ADAM = Classification(
+    128, (784, 256, 128, 10), "ReLU", Training("cross_entropy", "Adam", 1e-3)
+)
+CNN = Images(32, (1, 16, 32), 28, 10, Training("cross_entropy", "SGD", 1e-2))
+ENCODER = Encoder(8, 128, 256, 4, 1024, Training("mse_loss", "AdamW", 1e-3))
+LSTM = Recurrence(16, 50, 64, 64, Training("mse_loss", "SGD", 1e-2))
+PCA = Table(1000, 64, 4)

@@ -7,11 +7,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
-from benchmarks import handwritten, taped
 from benchmarks.contenders import CONTENDERS, Setup, side_by_side
 from benchmarks.goals import AtMost, AtMostOver, AtMostTimes, Goal
-from benchmarks.problems import CALLS, MLP, TINY
+from benchmarks.handwritten import networks as networks_by_hand
+from benchmarks.handwritten import operations as by_hand
+from benchmarks.problems import CALLS, CNN, ENCODER, LSTM, MLP_ADAM, MLP_SGD, TINY
+from benchmarks.taped import networks, operations
 
 
 @dataclass(frozen=True)
@@ -43,46 +46,71 @@ def import_in_a_child(module: str) -> Setup:
     return lambda _device: step
 
 
+def training(name: str, about: str, problem: Any, goals: tuple[Goal, ...] = ()) -> Workload:
+    """The row of a training step."""
+    setups = side_by_side(networks.training, networks_by_hand.training, problem=problem)
+    return Workload(name, about, setups, goals)
+
+
 WORKLOADS = (
     Workload(
         "op-untracked", "x * y, 10 float32, no gradient asked for; one op",
-        side_by_side(partial(taped.multiply, recorded=False), handwritten.multiply),
+        side_by_side(partial(operations.multiply, recorded=False), by_hand.multiply),
         calls=CALLS,
     ),
     Workload(
         "op-recorded", "x * y, x requires grad; one op, forward",
-        side_by_side(partial(taped.multiply, recorded=True), handwritten.multiply),
+        side_by_side(partial(operations.multiply, recorded=True), by_hand.multiply),
         goals=(AtMostOver(1.0e-6, "NumPy"),),
         calls=CALLS,
     ),
     Workload(
         "op-backward", "backward through a chain of x * y; one op",
-        side_by_side(taped.backward_of_multiply),
+        side_by_side(operations.backward_of_multiply),
         goals=(AtMost(1.5e-6),),
         calls=CALLS,
     ),
     Workload(
         "chain", "z = z*k + k, 1000 times on 10 float32, k constant; forward and backward",
-        side_by_side(taped.chain, handwritten.chain, factor="constant"),
-        goals=(AtMostTimes(0.6, "PyTorch"),),
+        side_by_side(operations.chain, by_hand.chain, factor="constant"),
+        goals=(AtMostTimes(0.55, "PyTorch"),),
     ),
     Workload(
         "chain-number", "the chain, k a Python number",
-        side_by_side(taped.chain, handwritten.chain, factor="number"),
+        side_by_side(operations.chain, by_hand.chain, factor="number"),
     ),
     Workload(
         "chain-tracked", "the chain, k requires grad too",
-        side_by_side(taped.chain, handwritten.chain, factor="tracked"),
+        side_by_side(operations.chain, by_hand.chain, factor="tracked"),
     ),
     Workload(
-        "tiny", "training step: batch 16, 4-16-16-3, tanh, cross entropy, Adam",
-        side_by_side(taped.classifier, handwritten.classifier, problem=TINY),
-        goals=(AtMostTimes(0.4, "PyTorch"),),
+        "large", "sum(e^(-x tanh(x/2 + 1/4))) of 4 million float32, and its gradient",
+        side_by_side(operations.large, by_hand.large),
+        goals=(AtMostTimes(0.8, "PyTorch"), AtMostTimes(1.05, "NumPy")),
     ),
-    Workload(
-        "mlp", "training step: batch 128, 784-256-128-10, ReLU, cross entropy, SGD",
-        side_by_side(taped.classifier, handwritten.classifier, problem=MLP),
-        goals=(AtMostTimes(1.1, "NumPy"),),
+    training(
+        "tiny", "training step: batch 16, 4-16-16-3, tanh, cross entropy, Adam", TINY,
+        (AtMostTimes(0.35, "PyTorch"), AtMostTimes(2.5, "NumPy")),
+    ),
+    training(
+        "mlp-sgd", "training step: batch 128, 784-256-128-10, ReLU, cross entropy, SGD", MLP_SGD,
+        (AtMostTimes(1.0, "PyTorch"), AtMostTimes(1.05, "NumPy")),
+    ),
+    training(
+        "mlp-adam", "the same with Adam", MLP_ADAM,
+        (AtMostTimes(0.8, "PyTorch"), AtMostTimes(1.05, "NumPy")),
+    ),
+    training(
+        "cnn", "training step: batch 32 of 28x28, 1-16-32 channels of 3x3, ReLU, pooling, SGD", CNN,
+        (AtMostTimes(1.3, "PyTorch"), AtMostTimes(1.05, "NumPy")),
+    ),
+    training(
+        "lstm", "training step: LSTM cell, 50 steps, batch 16, 64 features, 64 hidden, SGD", LSTM,
+        (AtMostTimes(0.6, "PyTorch"), AtMostTimes(1.5, "NumPy")),
+    ),
+    training(
+        "encoder", "training step: encoder layer, 8x128x256, 4 heads, 1024 hidden, AdamW", ENCODER,
+        (AtMostTimes(1.8, "PyTorch"), AtMostTimes(1.05, "NumPy")),
     ),
     Workload(
         "import", "import in a fresh Python",

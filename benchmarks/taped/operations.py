@@ -1,0 +1,80 @@
+"""Single operations, chains of small ones, and a chain of large ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.problems import (
+    CALLS,
+    CHAIN_K,
+    CHAIN_LENGTH,
+    chain_factor,
+    chain_start,
+    large_array,
+)
+
+
+def multiply(lib: Any, device: str, *, recorded: bool) -> Callable[[], object]:
+    """CALLS products of two small tensors, on the tape or not."""
+    x = lib.tensor(chain_start(), device=device, requires_grad=recorded)
+    y = lib.tensor(chain_factor(), device=device)
+
+    def step():
+        for _ in range(CALLS):
+            product = x * y
+        return product
+
+    return step
+
+
+def backward_of_multiply(lib: Any, device: str) -> Callable[[], object]:
+    """The backward alone, through CALLS products, again and again on one graph."""
+    x = lib.tensor(chain_start(), device=device, requires_grad=True)
+    y = lib.tensor(chain_factor(), device=device)
+    product = x
+    for _ in range(CALLS):
+        product = product * y
+    total = product.sum()
+    return lambda: lib.autograd.grad(total, x, retain_graph=True)
+
+
+def chain(
+    lib: Any, device: str, factor: str, length: int = CHAIN_LENGTH
+) -> Callable[[], object]:
+    """z = z*k + k, k a "constant" tensor, a Python "number", or "tracked": with a gradient too."""
+    start = lib.tensor(chain_start(), device=device, requires_grad=True)
+    k = CHAIN_K
+    if factor != "number":
+        k = lib.tensor(chain_factor(), device=device, requires_grad=factor == "tracked")
+
+    def step():
+        z = start
+        for _ in range(length):
+            z = z * k + k
+        total = z.sum()
+        total.backward()
+        start.grad = None
+        if factor == "tracked":
+            k.grad = None
+        return total.detach().item()
+
+    return step
+
+
+def bump(lib: Any, x: Any) -> Any:
+    """The sum of e^(-x tanh(x/2 + 1/4)): seven operations, each a pass over the array."""
+    return lib.exp(-(x * lib.tanh(x * 0.5 + 0.25))).sum()
+
+
+def large(lib: Any, device: str) -> Callable[[], object]:
+    """Value and gradient of `bump` of a large array."""
+    x = lib.tensor(large_array(), device=device, requires_grad=True)
+
+    def step():
+        total = bump(lib, x)
+        total.backward()
+        x.grad = None
+        return total.detach().item()
+
+    return step
