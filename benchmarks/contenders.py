@@ -1,12 +1,12 @@
-"""Who is measured: polygrad, PyTorch eager, and NumPy by hand."""
+"""Who is measured: polygrad, PyTorch eager, NumPy by hand, and other tapes."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.metadata
 import importlib.util
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 # A step does the work once; a setup makes a step for a device.
@@ -16,16 +16,23 @@ Setup = Callable[[str], Step]
 
 @dataclass(frozen=True)
 class Contender:
-    """A library, and the kinds of device that it is measured on (None: every one)."""
+    """A library, and the kinds of device that it is measured on (None: every one).
+
+    `text` is whose text of a workload it runs, `needs` what must be installed besides `module`.
+    """
 
     module: str
     install: str
-    device_kinds: tuple[str, ...] | None = None
+    text: str
+    device_kinds: tuple[str, ...] | None = ("cpu",)
+    needs: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def reason_to_skip(self, device: str) -> str | None:
         """Why it is not measured on `device`, or None."""
-        if importlib.util.find_spec(self.module) is None:
-            return f"{self.module} not installed: {self.install}"
+        for module in (self.module, *self.needs):
+            if importlib.util.find_spec(module) is None:
+                return f"{module} not installed: {self.install}"
         if self.device_kinds is not None and device.partition(":")[0] not in self.device_kinds:
             return f"not measured on {device}"
         return None
@@ -37,13 +44,29 @@ class Contender:
         except importlib.metadata.PackageNotFoundError:
             return None
 
+    def prepare(self) -> None:
+        """Import it, in the process that it will run in, and give it the threads it may use."""
+        module = importlib.import_module(self.module)
+        if self.module == "torch":
+            import os
 
+            module.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+
+
+FAST = "polygrad[fast]"
 # In the order of the table's columns; the first is divided by the others.
 CONTENDERS = {
-    "polygrad": Contender("polygrad", "pip install --editable ."),
-    "PyTorch": Contender("torch", "pip install torch==2.13.0", ("cpu", "cuda")),
-    "NumPy": Contender("numpy", "pip install numpy", ("cpu",)),
-}
+    "polygrad": Contender(
+        "polygrad", "pip install --editable .", "polygrad", None,
+        environment={"POLYGRAD_FAST": "0"},
+    ),
+    FAST: Contender(
+        "polygrad", "pip install --editable '.[fast]'", "polygrad", needs=("numba",),
+        environment={"POLYGRAD_FAST": "1"},
+    ),
+    "PyTorch": Contender("torch", "pip install torch==2.13.0", "PyTorch", ("cpu", "cuda")),
+    "NumPy": Contender("numpy", "pip install numpy", "NumPy"),
+}  # fmt: skip
 
 
 def side_by_side(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from benchmarks.contenders import Step
+from benchmarks.children import Children
+from benchmarks.contenders import CONTENDERS
+from benchmarks.workload import Workload
 
 # A block does its work `count` times and returns the seconds that one took.
 Block = Callable[[int], float]
+Samples = dict[str, list[float]]
 
 # BLAS and OpenMP threads spin for some milliseconds after their last task. On a machine with no
 # more cores than threads that is time taken from whoever comes next: let them fall asleep first.
@@ -19,22 +21,8 @@ SETTLE_SECONDS = 0.03
 ENOUGH_SECONDS = 20
 ENOUGH_ROUNDS = 5
 
-
-def timed(step: Step) -> Block:
-    """The block of an ordinary step."""
-
-    def block(count: int) -> float:
-        start = time.perf_counter()
-        for _ in range(count):
-            step()
-        return (time.perf_counter() - start) / count
-
-    return block
-
-
-def self_timed(step: Callable[[], float]) -> Block:
-    """The block of a step that returns its own seconds."""
-    return lambda count: sum(step() for _ in range(count)) / count
+# Steps of which the fresh memory is the mean.
+STEPS = 20
 
 
 def calibrate(block: Block, seconds: float) -> int:
@@ -46,27 +34,60 @@ def calibrate(block: Block, seconds: float) -> int:
     return max(1, round(seconds / each))
 
 
-def interleave(
-    blocks: Mapping[str, Block], rounds: int, block_seconds: float
-) -> dict[str, list[float]]:
-    """Run the blocks in turn, `rounds` times at most; return the seconds of each by contender.
-
-    The garbage collector stays on, as it is for a user, but what was imported is exempt from it: a
-    peer's million objects are not polygrad's to walk through.
-    """
+def interleave(blocks: Mapping[str, Block], rounds: int, block_seconds: float) -> Samples:
+    """Run the blocks in turn, `rounds` times at most; return the seconds of each by contender."""
     counts = {name: calibrate(block, block_seconds) for name, block in blocks.items()}
-    samples: dict[str, list[float]] = {name: [] for name in blocks}
-    gc.collect()
-    gc.freeze()
-    try:
-        start = time.perf_counter()
-        for done in range(rounds):
-            if done >= ENOUGH_ROUNDS and time.perf_counter() - start > ENOUGH_SECONDS:
-                break
-            for name, block in blocks.items():
-                time.sleep(SETTLE_SECONDS)
-                block(1)  # caches and clock speed, untimed
-                samples[name].append(block(counts[name]))
-    finally:
-        gc.unfreeze()
+    samples: Samples = {name: [] for name in blocks}
+    start = time.perf_counter()
+    for done in range(rounds):
+        if done >= ENOUGH_ROUNDS and time.perf_counter() - start > ENOUGH_SECONDS:
+            break
+        for name, block in blocks.items():
+            time.sleep(SETTLE_SECONDS)
+            block(1)  # caches and clock speed, untimed
+            samples[name].append(block(counts[name]))
     return samples
+
+
+def seconds(
+    workload: Workload, names: Sequence[str], children: Children, device: str, rounds: int,
+    block_seconds: float,
+) -> Samples:  # fmt: skip
+    """The seconds of each round."""
+
+    def block(name: str) -> Block:
+        child = children.get(name, workload.environment)
+        child.ask("prepare", workload=workload.name, device=device)
+        return lambda count: child.ask(workload.measure, count=count) / count / workload.calls
+
+    return interleave({name: block(name) for name in names}, rounds, block_seconds)
+
+
+def memory(
+    workload: Workload, names: Sequence[str], children: Children, device: str
+) -> Samples:
+    """What a step needs, and how much of that is fresh, in processes that do nothing else."""
+    samples: Samples = {}
+    for name in names:
+        child = children.start(name, workload.environment)
+        peak = child.ask("peak", workload=workload.name, device=device)
+        child.close()
+        samples[name] = [peak]
+        if workload.measure == "fresh":
+            child = children.start(name, workload.environment)
+            child.ask("prepare", workload=workload.name, device=device)
+            child.ask("faults", count=STEPS)
+            samples[name] = [child.ask("faults", count=STEPS) / STEPS / peak]
+            child.close()
+    return samples
+
+
+def measure(
+    workload: Workload, children: Children, names: Sequence[str], device: str, rounds: int,
+    block_seconds: float,
+) -> Samples:  # fmt: skip
+    """What is measured of a workload, by contender, for those of `names` that have it."""
+    able = [name for name in names if CONTENDERS[name].text in workload.setups]
+    if workload.measure in ("peak", "fresh"):
+        return memory(workload, able, children, device)
+    return seconds(workload, able, children, device, rounds, block_seconds)

@@ -11,16 +11,36 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.contenders import CONTENDERS
+from benchmarks.contenders import CONTENDERS, FAST
 from benchmarks.goals import duration
-from benchmarks.workloads import Workload
+from benchmarks.workload import Workload
 
 RESULTS = Path(__file__).parent / "results"
-OURS, *OTHERS = CONTENDERS
-HEADER = ["workload", *CONTENDERS, *(f"/ {name}" for name in OTHERS), "goal"]
 
-# The seconds of each round, by contender.
+# What is measured of each contender, by contender; of times, the seconds of each round.
 Samples = Mapping[str, Sequence[float]]
+
+# Columns: what was measured of these, then ratios of the first to the second.
+MEASURED = ("polygrad", FAST, "PyTorch", "NumPy")
+RATIOS = (
+    ("polygrad", "PyTorch"), ("polygrad", "NumPy"), (FAST, "PyTorch"), (FAST, "NumPy"),
+    *(("polygrad", name) for name in CONTENDERS if name not in MEASURED),
+)  # fmt: skip
+OURS = {"polygrad": "", FAST: "fast "}
+HEADER = [
+    "workload", *MEASURED, *(f"{OURS[ours]}/ {other}" for ours, other in RATIOS), "goals",
+]  # fmt: skip
+
+
+def size(count: float) -> str:
+    """Three digits and a unit: `1.25 MB`."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= scale:
+            return f"{count / scale:.3g} {unit}"
+    return f"{count:.0f} B"
+
+
+FORMATS = {"time": duration, "reported": duration, "peak": size, "fresh": "{:.1%}".format}
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
@@ -31,21 +51,22 @@ def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
     return low, middle, high
 
 
-def time_cell(samples: Samples, name: str) -> str:
-    """Median, and half the distance of the quartiles."""
+def measured_cell(workload: Workload, samples: Samples, name: str) -> str:
+    """Median, and half the distance of the quartiles if there were several rounds."""
     if name not in samples:
-        return "-"
+        return ""
     low, middle, high = quartiles(samples[name])
-    return f"{duration(middle)} +-{(high - low) / 2 / middle:.0%}"
+    spread = f" +-{(high - low) / 2 / middle:.0%}" if len(samples[name]) > 1 else ""
+    return FORMATS[workload.measure](middle) + spread
 
 
-def ratio_cell(samples: Samples, name: str) -> str:
+def ratio_cell(samples: Samples, ours: str, other: str) -> str:
     """Ratio of the medians, and the quartiles of the ratios within each round."""
-    if name not in samples:
-        return "-"
-    low, _, high = quartiles([a / b for a, b in zip(samples[OURS], samples[name], strict=True)])
-    ratio = statistics.median(samples[OURS]) / statistics.median(samples[name])
-    return f"{ratio:.2f} ({low:.2f}-{high:.2f})"
+    if ours not in samples or other not in samples or not all(samples[other]):
+        return ""
+    low, _, high = quartiles([a / b for a, b in zip(samples[ours], samples[other], strict=True)])
+    ratio = statistics.median(samples[ours]) / statistics.median(samples[other])
+    return f"{ratio:.2f}" + (f" ({low:.2f}-{high:.2f})" if len(samples[ours]) > 1 else "")
 
 
 def goal_cell(workload: Workload, samples: Samples, device: str) -> str:
@@ -61,17 +82,22 @@ def row(workload: Workload, samples: Samples, device: str) -> list[str]:
     """One line of the table."""
     return [
         workload.name,
-        *(time_cell(samples, name) for name in CONTENDERS),
-        *(ratio_cell(samples, name) for name in OTHERS),
+        *(measured_cell(workload, samples, name) for name in MEASURED),
+        *(ratio_cell(samples, ours, other) for ours, other in RATIOS),
         goal_cell(workload, samples, device),
     ]
 
 
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows in aligned columns under their header."""
-    lines = [HEADER, *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    lines.insert(1, ["-" * width for width in widths])
+def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
+    """Rows in aligned columns under their header, without the columns that nobody filled."""
+    columns = [
+        (title, *cells)
+        for title, *cells in zip(header, *rows, strict=True)
+        if any(cells)
+    ]
+    widths = [max(map(len, column)) for column in columns]
+    lines = list(zip(*columns, strict=True))
+    lines.insert(1, tuple("-" * width for width in widths))
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
@@ -100,16 +126,6 @@ def revision() -> str | None:
     return run.stdout.strip()
 
 
-def thread_pools() -> list[dict[str, object]] | None:
-    """What threadpoolctl sees of BLAS and OpenMP, if it is installed."""
-    try:
-        import threadpoolctl
-    except ImportError:
-        return None
-    kept = ("user_api", "internal_api", "version", "num_threads")
-    return [{key: pool.get(key) for key in kept} for pool in threadpoolctl.threadpool_info()]
-
-
 def circumstances(device: str, threads: int) -> dict[str, object]:
     """When, where and with what."""
     return {
@@ -125,17 +141,16 @@ def circumstances(device: str, threads: int) -> dict[str, object]:
         "python": platform.python_version(),
         "versions": {name: contender.version() for name, contender in CONTENDERS.items()},
         "threads": threads,
-        "thread_pools": thread_pools(),
     }
 
 
-def save(about: Mapping[str, object], results: Mapping[str, Samples]) -> Path:
+def save(folder: Path, about: Mapping[str, object], results: Mapping[str, Samples]) -> Path:
     """Write everything to a file named after the date, and return its path."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{str(about['date']).replace(':', '')}.json"
+    folder.mkdir(exist_ok=True, parents=True)
+    path = folder / f"{str(about['date']).replace(':', '')}.json"
     workloads = {
         name: {
-            contender: {"median": statistics.median(values), "seconds": list(values)}
+            contender: {"median": statistics.median(values), "samples": list(values)}
             for contender, values in samples.items()
         }
         for name, samples in results.items()

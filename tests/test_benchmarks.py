@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +19,8 @@ from benchmarks.problems import CNN, ENCODER, LSTM, MLP_ADAM, MLP_SGD, TINY
 from benchmarks.taped import networks as taped
 from benchmarks.taped.operations import bump
 from polygrad.testing import assert_close
+
+ROOT = Path(__file__).parent.parent
 
 # As they are measured, but where that would take long.
 PROBLEMS = {
@@ -71,3 +77,18 @@ def test_handwritten_gradient_of_large_arrays():
     want, gradient = operations.Bump(array.size)(array)
     assert_close(total, want)
     assert_close(x.grad, gradient)
+
+
+@pytest.mark.slow
+def test_the_table_is_made(tmp_path):
+    """Times and memory of polygrad and of NumPy, each in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--results", str(tmp_path),
+               "--contender", "polygrad", "--contender", "NumPy",
+               *("--only", "tiny", "--only", "peak-tiny", "--only", "fresh-tiny")]  # fmt: skip
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    (path,) = tmp_path.glob("*.json")
+    found = json.loads(path.read_text())
+    for name in ("tiny", "peak-tiny", "fresh-tiny"):
+        assert f"\n{name} " in run.stdout
+        assert {"polygrad", "NumPy"} <= set(found["workloads"][name])

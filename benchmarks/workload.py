@@ -1,0 +1,40 @@
+"""What a row of the table is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from benchmarks.contenders import Setup
+from benchmarks.goals import Goal
+
+Measure = Literal["time", "reported", "peak", "fresh"]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One row: who does it, and what polygrad is held to.
+
+    What is measured of its step:
+
+    time
+        Seconds, divided by `calls`.
+    reported
+        The seconds that it returns.
+    peak
+        The most bytes that are allocated at once while it runs: see `benchmarks.memory`.
+    fresh
+        The bytes that the system has to map into the process for it, as a share of that peak:
+        0 where the memory of the last step is used again.
+
+    `environment` is that of the process it runs in.
+    """
+
+    name: str
+    about: str
+    setups: Mapping[str, Setup]
+    goals: tuple[Goal, ...] = ()
+    calls: int = 1
+    measure: Measure = "time"
+    environment: Mapping[str, str] = field(default_factory=dict)
