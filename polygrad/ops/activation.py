@@ -22,7 +22,7 @@ from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor, normalize_axis, widened, written
 from polygrad.ops.manipulation import reshape
 from polygrad.ops.searching import where
-from polygrad.primitive import Primitive, Rule
+from polygrad.primitive import Composite, Primitive, Rule
 from polygrad.tensor import Tensor
 
 _table = Chapter("activation", "nn.functional")
@@ -125,9 +125,9 @@ def _softplus(F: Any, x: Any) -> Any:
     return positive_part(F, x) + F.xp.log1p(F.xp.exp(-F.xp.abs(x)))
 
 
-def _silu_rule(g: Any, F: Any, x: Any) -> Any:
+def _silu_slope(F: Any, x: Any) -> Any:
     s = F.sigmoid(x)
-    return g * F.conj(s * (1 + F.finite(x) * (1 - s)))
+    return s * (1 + F.finite(x) * (1 - s))
 
 
 def _mish_rule(g: Any, F: Any, x: Any) -> Any:
@@ -159,7 +159,7 @@ _softplus_primitive = Primitive("softplus", ("x",), {"x": lambda g, F, x: g * F.
                                 forward=_softplus, floating=True, real=True)
 logsigmoid = _row("logsigmoid", lambda g, F, x: g * F.sigmoid(-x), "log(sigmoid(x)), without loss.",
                   lambda F, x: -F.softplus(-x))
-silu = _row("silu", _silu_rule, "x sigmoid(x), also called swish.",
+silu = _row("silu", lambda g, F, x: g * F.conj(F.silu_slope(x)), "x sigmoid(x), also called swish.",
             lambda F, x: F.bounded_below(x) * F.sigmoid(x), real=False)
 mish = _row("mish", _mish_rule, "x tanh(log(1 + e^x)).",
             lambda F, x: F.bounded_below(x) * F.xp.tanh(F.softplus(x)))
@@ -168,6 +168,9 @@ hardswish = _row("hardswish", _hardswish_rule, "x min(max(x + 3, 0), 6) / 6.", _
 tanhshrink = _row("tanhshrink", lambda g, F, x: g * F.conj(F.square(F.tanh(x))), "x - tanh(x).",
                   lambda F, x: x - F.xp.tanh(x), real=False)
 # fmt: on
+
+
+Composite("silu_slope", ("x",), _silu_slope)
 
 
 # ---- gelu ---------------------------------------------------------------------------------------
@@ -179,9 +182,9 @@ def _gelu(F: Any, x: Any) -> Any:
     return F.bounded_below(x) * (F.erfc(x * -math.sqrt(0.5)) * 0.5)
 
 
-def _gelu_rule(g: Any, F: Any, x: Any) -> Any:
+def _gelu_slope(F: Any, x: Any) -> Any:
     density = F.exp(-0.5 * F.square(x)) * (_SLOPE / 2)
-    return g * (0.5 * F.erfc(x * -math.sqrt(0.5)) + F.finite(x) * density)
+    return 0.5 * F.erfc(x * -math.sqrt(0.5)) + F.finite(x) * density
 
 
 def _gelu_tanh(F: Any, x: Any) -> Any:
@@ -190,21 +193,24 @@ def _gelu_tanh(F: Any, x: Any) -> Any:
     return F.bounded_below(x) * F.sigmoid((y * y * y * _CUBIC + y) * (2 * _SLOPE))
 
 
-def _gelu_tanh_rule(g: Any, F: Any, x: Any) -> Any:
+def _gelu_tanh_slope(F: Any, x: Any) -> Any:
     y = F.minimum(F.maximum(x, -_TAIL), _TAIL)
     square = y * y
     s = F.sigmoid((square * _CUBIC + 1) * y * (2 * _SLOPE))
     inner = (square * (3 * _CUBIC) + 1) * (2 * _SLOPE)
-    return g * (s + F.finite(x) * s * (1 - s) * inner)
+    return s + F.finite(x) * s * (1 - s) * inner
 
 
 _gelu_primitive = Primitive(
-    "gelu", ("x",), {"x": _gelu_rule}, forward=widened(_gelu), floating=True, real=True
+    "gelu", ("x",), {"x": lambda g, F, x: g * F.gelu_slope(x)}, forward=widened(_gelu),
+    floating=True, real=True,
 )
 _gelu_tanh_primitive = Primitive(
-    "gelu_tanh", ("x",), {"x": _gelu_tanh_rule}, forward=widened(_gelu_tanh), floating=True,
-    real=True,
+    "gelu_tanh", ("x",), {"x": lambda g, F, x: g * F.gelu_tanh_slope(x)},
+    forward=widened(_gelu_tanh), floating=True, real=True,
 )
+Composite("gelu_slope", ("x",), _gelu_slope)
+Composite("gelu_tanh_slope", ("x",), _gelu_tanh_slope)
 
 
 @_table.public(samples=lambda s: [

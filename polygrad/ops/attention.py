@@ -31,7 +31,7 @@ from polygrad.ops.dropout import _check as check_probability
 from polygrad.ops.dropout import _mask as draw
 from polygrad.ops.manipulation import broadcast_shapes, expand_dims, reshape
 from polygrad.ops.rearrangement import repeat
-from polygrad.primitive import JointPrimitive
+from polygrad.primitive import Composite, JointPrimitive
 from polygrad.tensor import Tensor
 
 __all__ = ["attend"]
@@ -100,12 +100,14 @@ def _attention_rule(
     if gw is not None:
         d = gw if d is None else d + gw
         slope = F.sum(d * weights, axis=(-1,), keepdims=True)
-    t = weights * (d - slope)
+    t = F.attention_scores_adjoint(weights, d, slope)
     gq = F.matmul(t, key) * scale if wanted[0] else None
     gk = F.matmul(F.matrix_transpose(t), query) * scale if wanted[1] else None
     return gq, gk, gv, t, None, None
 
 
+Composite("attention_scores_adjoint", ("weights", "d", "slope"),
+          lambda F, weights, d, slope: weights * (d - slope))  # fmt: skip
 attention = JointPrimitive(
     "attention", ("query", "key", "value", "bias", "mask", "kept"), _attention_rule,
     forward=_attention, outputs=2, promotes=("query", "key", "value", "bias"), floating=True,

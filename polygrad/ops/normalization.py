@@ -25,7 +25,7 @@ from polygrad.ops.data_type import finfo
 from polygrad.ops.elementwise import sqrt
 from polygrad.ops.manipulation import reshape
 from polygrad.ops.statistical import sum as _sum
-from polygrad.primitive import Primitive
+from polygrad.primitive import Composite, Primitive
 from polygrad.tensor import Tensor
 
 _table = Chapter("normalization", "nn.functional")
@@ -61,10 +61,15 @@ def _combined(F: Any, x: Any, h: Any, r: Any, level: Any, slope: Any) -> Any:
     return out
 
 
-def _standardize_rule(g: Any, F: Any, out: Any, x_shape: Axes, axis: Axes, eps: float) -> Any:
-    g_h, g_mean, g_var = g
-    h, _, var = out
-    n = count(x_shape, axis)
+def _standardize_rule(g: Any, F: Any, out: Any, axis: Axes, eps: float) -> Any:
+    (g_h, g_mean, g_var), (h, _, var) = g, out
+    return F.standardize_adjoint(g_h, g_mean, g_var, h, var, axis=axis, eps=eps)
+
+
+def _standardize_adjoint(
+    F: Any, g_h: Any, g_mean: Any, g_var: Any, h: Any, var: Any, axis: Axes, eps: float
+) -> Any:
+    n = count(h.shape, axis)
     r = 1 / F.sqrt(var + eps)
     slope = (r * F.sum(g_h * h, axis=axis, keepdims=True) - 2 * g_var / r) / n
     level = (r * F.sum(g_h, axis=axis, keepdims=True) - g_mean) / n
@@ -78,13 +83,19 @@ def _root_mean(F: Any, x: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
     return F.cast(y * (1 / wide.xp.sqrt(mean + eps))), mean
 
 
-def _root_mean_rule(g: Any, F: Any, out: Any, x_shape: Axes, axis: Axes, eps: float) -> Any:
+def _root_mean_rule(g: Any, F: Any, out: Any, axis: Axes, eps: float) -> Any:
+    (g_h, g_mean), (h, mean) = g, out
+    return F.root_mean_adjoint(g_h, g_mean, h, mean, axis=axis, eps=eps)
+
+
+def _root_mean_adjoint(
+    F: Any, g_h: Any, g_mean: Any, h: Any, mean: Any, axis: Axes, eps: float
+) -> Any:
     """r (g - h mean(g h)) + 2 g_mean x / n, x being h / r; of complex numbers their conjugates."""
-    g_h, g_mean = g
-    h, mean = out
+    n = count(h.shape, axis)
     h, r = F.conj(h), F.conj(1 / F.sqrt(mean + eps))
     along_h = r * F.sum(g_h * h, axis=axis, keepdims=True) - 2 * g_mean / r
-    return r * g_h - h * (along_h / count(x_shape, axis))
+    return r * g_h - h * (along_h / n)
 
 
 # fmt: off
@@ -105,6 +116,11 @@ _root_mean_primitive = Primitive(
     keywords={"axis": (), "eps": 1e-5}, floating=True,
 )
 # fmt: on
+_STATISTICS: dict[str, Any] = {"axis": (), "eps": 1e-5}
+Composite("standardize_adjoint", ("g_h", "g_mean", "g_var", "h", "var"), _standardize_adjoint,
+          keywords=_STATISTICS)  # fmt: skip
+Composite("root_mean_adjoint", ("g_h", "g_mean", "h", "mean"), _root_mean_adjoint,
+          keywords=_STATISTICS)  # fmt: skip
 
 
 # ---- what is common ------------------------------------------------------------------------------

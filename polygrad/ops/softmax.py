@@ -9,7 +9,7 @@ from polygrad.families import OPERATIONS, Chapter
 from polygrad.ops._axes import as_tensor, normalize_axis, widened
 from polygrad.ops.creation import to_place
 from polygrad.ops.manipulation import reshape
-from polygrad.primitive import Primitive
+from polygrad.primitive import Composite, Primitive
 from polygrad.tensor import Tensor
 
 _table = Chapter("softmax", "nn.functional")
@@ -35,18 +35,28 @@ def _log_softmax(F: Any, x: Any, axis: int) -> Any:
     return y - F.xp.log(F.sum(F.xp.exp(y), axis=axis, keepdims=True))
 
 
+def _softmax_adjoint(F: Any, x: Any, out: Any, axis: int = -1) -> Any:
+    return out * (x - F.sum(x * out, axis=axis, keepdims=True))
+
+
+def _log_softmax_adjoint(F: Any, x: Any, out: Any, axis: int = -1) -> Any:
+    return x - F.exp(out) * F.sum(x, axis=axis, keepdims=True)
+
+
 # fmt: off
 softmax_primitive = Primitive(
     "softmax", ("x",),
-    {"x": lambda g, F, out, axis: out * (g - F.sum(g * out, axis=axis, keepdims=True))},
+    {"x": lambda g, F, out, axis: F.softmax_adjoint(g, out, axis=axis)},
     forward=widened(_softmax), keywords={"axis": -1}, floating=True, real=True,
 )
 log_softmax_primitive = Primitive(
     "log_softmax", ("x",),
-    {"x": lambda g, F, out, axis: g - F.exp(out) * F.sum(g, axis=axis, keepdims=True)},
+    {"x": lambda g, F, out, axis: F.log_softmax_adjoint(g, out, axis=axis)},
     forward=widened(_log_softmax), keywords={"axis": -1}, floating=True, real=True,
 )
 # fmt: on
+Composite("softmax_adjoint", ("x", "out"), _softmax_adjoint, keywords={"axis": -1})
+Composite("log_softmax_adjoint", ("x", "out"), _log_softmax_adjoint, keywords={"axis": -1})
 
 
 def _samples(s: Any) -> Any:
