@@ -55,7 +55,7 @@ class Child:
 
 
 class Children:
-    """Children by contender and environment, started when first asked for."""
+    """Children by contender and what workloads want, started when first asked for."""
 
     def __init__(self, threads: int, roots: Mapping[str, Path] | None = None) -> None:
         self.threads, self.roots = threads, roots or {}
@@ -66,9 +66,9 @@ class Children:
         threads = dict.fromkeys(THREADS, str(self.threads))
         return Child(contender, {**threads, **environment}, self.roots.get(contender))
 
-    def get(self, contender: str, environment: Environment) -> Child:
-        """The child that runs in this environment."""
-        key = contender, *sorted(environment.items())
+    def get(self, contender: str, environment: Environment, apart: str) -> Child:
+        """The child that runs in this environment, and under this name."""
+        key = contender, apart, *sorted(environment.items())
         if key not in self.running:
             self.running[key] = self.start(contender, environment)
         return self.running[key]

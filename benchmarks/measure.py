@@ -56,7 +56,7 @@ def seconds(
     """The seconds of each round."""
 
     def block(name: str) -> Block:
-        child = children.get(name, workload.environment)
+        child = children.get(name, workload.environment, workload.apart)
         child.ask("prepare", workload=workload.name, device=device)
         return lambda count: child.ask(workload.measure, count=count) / count / workload.calls
 

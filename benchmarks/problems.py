@@ -207,4 +207,6 @@ MLP_ADAM = Classification(
 CNN = Images(32, (1, 16, 32), 28, 10, Training("cross_entropy", "SGD", 1e-2))
 ENCODER = Encoder(8, 128, 256, 4, 1024, Training("mse_loss", "AdamW", 1e-3))
 LSTM = Recurrence(16, 50, 64, 64, Training("mse_loss", "SGD", 1e-2))
-PCA = Table(1000, 64, 4)
+# The size of scikit-learn's digits.
+DIGITS = Table(1797, 64, 10)
+CLOUDS = Table(500, 8, 4)

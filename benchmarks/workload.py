@@ -28,7 +28,8 @@ class Workload:
         The bytes that the system has to map into the process for it, as a share of that peak:
         0 where the memory of the last step is used again.
 
-    `environment` is that of the process it runs in.
+    It runs in a process with all workloads that have the same `environment` and `apart`, a name:
+    what must not find the imports of others goes apart.
     """
 
     name: str
@@ -38,3 +39,4 @@ class Workload:
     calls: int = 1
     measure: Measure = "time"
     environment: Mapping[str, str] = field(default_factory=dict)
+    apart: str = ""

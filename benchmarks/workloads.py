@@ -11,10 +11,22 @@ from typing import Any
 
 from benchmarks.contenders import CONTENDERS, FAST, Setup, side_by_side
 from benchmarks.goals import AtMost, AtMostOver, AtMostTimes, Goal
+from benchmarks.handwritten import estimators as estimators_by_hand
 from benchmarks.handwritten import networks as networks_by_hand
 from benchmarks.handwritten import operations as by_hand
-from benchmarks.problems import CALLS, CNN, ENCODER, LSTM, MLP_ADAM, MLP_SGD, TINY
-from benchmarks.taped import networks, operations
+from benchmarks.problems import (
+    CALLS,
+    CLOUDS,
+    CNN,
+    DIGITS,
+    ENCODER,
+    LSTM,
+    MLP_ADAM,
+    MLP_SGD,
+    TINY,
+    Table,
+)
+from benchmarks.taped import estimators, networks, operations
 from benchmarks.workload import Measure, Workload
 
 
@@ -41,6 +53,15 @@ def training(
     """The row of a training step."""
     setups = side_by_side(networks.training, networks_by_hand.training, problem=problem)
     return Workload(name, about, setups, goals, measure=measure)
+
+
+def estimator(
+    name: str, about: str, taped: Any, plain: Any, problem: Table, goals: tuple[Goal, ...] = ()
+) -> Workload:
+    """A row of scikit-learn: polygrad beside the same calls on arrays."""
+    setups = side_by_side(taped, plain, problem=problem)
+    del setups["PyTorch"]
+    return Workload(name, about, setups, goals, apart="scikit-learn")
 
 
 TRAINED = {
@@ -116,6 +137,27 @@ WORKLOADS = (
             AtMostTimes(1.8, "PyTorch"), AtMostTimes(1.0, "PyTorch", FAST),
             AtMostTimes(1.05, "NumPy"),
         ),
+    ),
+    estimator(
+        "pca-forward", "PCA(10).fit_transform of 1797x64, recorded; NumPy: not recorded",
+        estimators.components, estimators_by_hand.components, DIGITS,
+        (AtMostTimes(1.2, "NumPy"),),
+    ),
+    estimator(
+        "pca-gradient", "gradient of PCA(10).fit(x).explained_variance_, 1797x64",
+        estimators.variance, estimators_by_hand.variance, DIGITS,
+    ),
+    estimator(
+        "mixture-forward", "GaussianMixture(4).fit, 5 rounds, and score_samples, 500x8, recorded",
+        partial(estimators.mixture, gradient=False), estimators_by_hand.mixture, CLOUDS,
+    ),
+    estimator(
+        "mixture-gradient", "the same and its gradient; NumPy: without",
+        partial(estimators.mixture, gradient=True), estimators_by_hand.mixture, CLOUDS,
+    ),
+    estimator(
+        "mixture-score", "gradient of GaussianMixture.score_samples, mixture given, 500x8",
+        estimators.score, estimators_by_hand.score, CLOUDS,
     ),
     Workload(
         "import", "import in a fresh Python",

@@ -92,3 +92,13 @@ def test_the_table_is_made(tmp_path):
     for name in ("tiny", "peak-tiny", "fresh-tiny"):
         assert f"\n{name} " in run.stdout
         assert {"polygrad", "NumPy"} <= set(found["workloads"][name])
+
+
+@pytest.mark.slow
+def test_estimators_by_hand():
+    """SciPy and scikit-learn want a Python where nobody has imported them yet."""
+    pytest.importorskip("sklearn")
+    command = [sys.executable, "-m", "tests.benchmark_estimators_script"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["components", "variance", "mixture", "score"]
