@@ -11,8 +11,9 @@ from polygrad_conformance.case import Case
 from polygrad_conformance.collection import Selection, collect, select
 from polygrad_conformance.execution import execute
 from polygrad_conformance.known import KnownFailures, from_backend
+from polygrad_conformance.options import Options
 from polygrad_conformance.record import Result, Run
-from polygrad_conformance.runner import Options, judged, run
+from polygrad_conformance.runner import judged, run
 from polygrad_conformance.target import Target
 
 __all__ = ["BoundCase", "Session", "check_backend", "parametrize_with_cases"]
@@ -89,9 +90,11 @@ class Session:
     def judged(self) -> Run:
         """The run of all that was checked, as the command would make it."""
         cases = collect(self.level)
-        whole = len(self.results) == len(cases)
+        found = {r.id: r for r in self.results}  # several processes may have run the transfers
+        whole = len(found) == len(cases)
         return judged(
-            self.results, backends.describe(self.target.backend, self.target.device), self.known,
+            [found[case.id] for case in cases if case.id in found],
+            backends.describe(self.target.backend, self.target.device), self.known,
             level=self.level, cases=cases,
             selection=str(self.selection) or ("" if whole else "as pytest selected"),
         )  # fmt: skip

@@ -98,10 +98,8 @@ class Case:
         except Exception as found:  # noqa: BLE001  whatever a device raises is a result
             message, status = f"{type(found).__name__}: {found}", "error"
         ms = round((time.perf_counter() - begin) * 1e3, 3)
-        made = replace(self.empty(), status=status, ms=ms, message=message[:2000])
-        if measure is not None:
-            made = replace(
-                made, measured=measure.measured, bound=measure.bound, unit=measure.unit,
-                grade=measure.grade, worst=measure.worst[:400],
-            )  # fmt: skip
-        return made
+        measure = measure or Measure()
+        return replace(
+            self.empty(), status=status, ms=ms, message=message[:2000], measured=measure.measured,
+            bound=measure.bound, unit=measure.unit, grade=measure.grade, worst=measure.worst[:400],
+        )  # fmt: skip

@@ -23,6 +23,12 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word for word in text.split(",") if word)
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
+
+
 def _part(text: str) -> tuple[int, int]:
     i, _, n = text.partition("/")
     try:
@@ -60,6 +66,11 @@ def _running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=float, default=60.0, metavar="SECONDS",
         help="for a case; ten times that for the first of an operation and dtype",
+    )  # fmt: skip
+    parser.add_argument(
+        "-n", "--workers", type=_count, default=0, metavar="N",
+        help="child processes at once (default: 2 where arrays are NumPy's, else 1); "
+             "the results are the same",
     )  # fmt: skip
     parser.add_argument("--no-isolate", action="store_true",
                         help="run in this process: a crash ends everything")  # fmt: skip
@@ -119,11 +130,12 @@ def _list(args: argparse.Namespace) -> int:
 
 def _options(args: argparse.Namespace) -> Any:
     from polygrad_conformance.known import KnownFailures
-    from polygrad_conformance.runner import Options
+    from polygrad_conformance.options import Options
 
     return Options(
         args.backend, args.device, args.level, _selection(args), args.timeout,
-        not args.no_isolate, KnownFailures.read(args.known) if args.known else None,
+        not args.no_isolate, args.workers,
+        KnownFailures.read(args.known) if args.known else None,
         (os.getcwd(),),  # noqa: PTH109  a folder to import from
     )  # fmt: skip
 
@@ -165,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     from polygrad.errors import PolygradError
     from polygrad_conformance.case import SuiteError
-    from polygrad_conformance.runner import NothingRan
+    from polygrad_conformance.options import NothingRan
 
     try:
         return int(args.do(args))

@@ -125,7 +125,7 @@ class Subject:
         return _samples(self.key, dtype)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.cache
 def _samples(key: str, dtype: str) -> list[Sample]:
     operation = OPERATIONS[key]
     made = []

@@ -35,7 +35,7 @@ HARD: dict[str, Make] = {
 _SMOKE = 3
 
 
-@functools.lru_cache(maxsize=64)
+@functools.cache
 def hard_samples(key: str, dtype: str, level: str = "full") -> list[Sample]:
     """The hard samples of an operation, `hard-0` and on: at level smoke the first ones."""
     if key not in HARD:

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from polygrad_conformance.record import Result
+
 __all__: list[str] = []
 
 
@@ -34,16 +36,43 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the report."""
-    made = session.config.stash.get(_RUN, None)
-    folder = session.config.getoption("--pg-report")
-    if made is not None and folder:
+    """Write the report; a process of pytest-xdist hands over what it found instead."""
+    option, stash = session.config.getoption, session.config.stash
+    folder, made = option("--pg-report"), stash.get(_RUN, None)
+    if not folder or not option("--pg-backend"):
+        return
+    if hasattr(session.config, "workeroutput"):
+        found = made.results if made is not None else []
+        session.config.workeroutput[_KEY] = [result.to_dict() for result in found]
+        return
+    if _FOUND in stash:
+        made = _session(session.config)
+        made.results = [Result.from_dict(data) for data in stash[_FOUND]]
+    if made is not None:
         from polygrad_conformance import report
 
         report.write(made.judged(), Path(folder))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Keep what a process of pytest-xdist found."""
+    node.config.stash.setdefault(_FOUND, []).extend(getattr(node, "workeroutput", {}).get(_KEY, ()))
+
+
 _RUN: pytest.StashKey[Any] = pytest.StashKey()
+_FOUND: pytest.StashKey[list[dict[str, Any]]] = pytest.StashKey()
+_KEY = "polygrad-conformance"
+
+
+def _session(config: pytest.Config) -> Any:
+    """The session that the options ask for."""
+    from polygrad_conformance.api import Session
+
+    option = config.getoption
+    return Session(
+        option("--pg-backend"), option("--pg-device"), option("--pg-level"), option("--pg-known")
+    )
 
 
 class _Suite(pytest.Collector):
@@ -51,13 +80,7 @@ class _Suite(pytest.Collector):
 
     def collect(self) -> Iterator[pytest.Item]:
         """One test for each operation."""
-        from polygrad_conformance.api import Session
-
-        option = self.config.getoption
-        made = Session(
-            option("--pg-backend"), option("--pg-device"), option("--pg-level"),
-            option("--pg-known"),
-        )  # fmt: skip
+        made = _session(self.config)
         self.config.stash[_RUN] = made
         for op in made.ops:
             yield _Operation.from_parent(self, name=op)

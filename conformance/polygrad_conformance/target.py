@@ -73,7 +73,12 @@ class Target(Keeper):
         self.capabilities = self.backend.capabilities_of(self.place)
         self.level = level
         self.integer = default_integer(self.place)
-        self.measures: dict[tuple[str, str], list[Any]] = {}
+        self.measures: dict[tuple[str, str, str], Any] = {}  # by operation, dtype, sample
+
+    @property
+    def on_host(self) -> bool:
+        """Whether its arrays are NumPy's, in the host's memory."""
+        return any(issubclass(t, np.ndarray) for t in self.backend.array_types)
 
     def supports(self, dtype: Any) -> bool:
         """Whether the device has a dtype."""
@@ -146,7 +151,7 @@ class Target(Keeper):
     def _noting_host_results(self, noted: list[str]) -> Iterator[None]:
         """Note each array of the host that is coerced: libraries may return scalars, no more."""
         backend: Any = self.backend
-        if any(issubclass(t, np.ndarray) for t in backend.array_types):  # it lives on the host
+        if self.on_host:
             yield
             return
         coerce = backend.coerce

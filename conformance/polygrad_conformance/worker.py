@@ -1,8 +1,9 @@
-"""The child process that runs cases: what crashes or hangs there costs one case, not the run.
+"""A child process that runs cases: what crashes or hangs there costs one case, not the run.
 
-It reads one line of JSON from its standard input, and writes lines of JSON to its standard output:
-`{"about": ...}` once, then `{"begin": place}` and `{"result": ...}` for each case, `{"end": true}`
-at the end. Whatever the device's library prints goes to standard error.
+It reads lines of JSON from its standard input: `{"backend": ...}` once, then `{"cases": ...}` for
+each batch until its input ends. It writes lines of JSON to its standard output: `{"about": ...}`
+once, then `{"begin": place}` and `{"result": ...}` for each case, `{"end": true}` after each batch.
+Whatever the device's library prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -40,20 +41,22 @@ def main() -> None:
     except PolygradError as error:
         say(problem=str(error))
         return
-    say(about=about, gaps=[asdict(gap) for gap in target.backend.known_gaps])
+    say(about=about, gaps=[asdict(gap) for gap in target.backend.known_gaps],
+        on_host=target.on_host)  # fmt: skip
     try:
-        ops = frozenset(name.partition("/")[0] for name in order["cases"])
-        every = {case.id: case for case in collection.collect(order["level"], ops)}
-        cases = [every[name] for name in order["cases"]]
-        for place, result in execute(cases, target, order["statuses"]):
-            if result is None:
-                say(begin=place)
-            else:
-                say(result=result.to_dict())
+        for line in sys.stdin:
+            batch = json.loads(line)
+            ops = frozenset(name.partition("/")[0] for name in batch["cases"])
+            every = {case.id: case for case in collection.collect(order["level"], ops)}
+            cases = [every[name] for name in batch["cases"]]
+            for place, result in execute(cases, target, batch["statuses"]):
+                if result is None:
+                    say(begin=place)
+                else:
+                    say(result=result.to_dict())
+            say(end=True)
     except SuiteError as error:
         say(suite=str(error))
-        return
-    say(end=True)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import sys
 
 import pytest
 
-from polygrad_conformance import cli, runner
+from polygrad_conformance import cli, processes
 from polygrad_conformance.new import package
 from tests.conformance.bad_backends import FAULTS, MODULES, POINTS
 from tests.installed import announce
@@ -163,7 +163,8 @@ UNUSABLE = {
 SCRIPT = """
 import json, sys
 from polygrad_conformance.collection import Selection
-from polygrad_conformance.runner import NothingRan, Options, run
+from polygrad_conformance.options import NothingRan, Options
+from polygrad_conformance.runner import run
 said = {}
 for name in sys.argv[1:]:
     try:
@@ -177,7 +178,7 @@ print(json.dumps(said))
 @pytest.fixture(scope="module")
 def refusals(folder):
     """What is said of each, all in one process: none may end it."""
-    paths = [*runner._homes().split(os.pathsep), str(folder)]
+    paths = [*processes.homes().split(os.pathsep), str(folder)]
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *UNUSABLE], cwd=folder, capture_output=True, text=True,
         check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
@@ -209,7 +210,7 @@ def test_what_kills_the_process_that_loads_it(command):
 
 
 def test_a_hang_at_import_ends(command, monkeypatch):
-    monkeypatch.setattr(runner, "_STARTING", 2.0)
+    monkeypatch.setattr(processes, "_STARTING", 2.0)
     code, said = command("hangs_at_import:Backend")
     assert code == 3, said
     assert "no answer after 2 s" in said

@@ -14,8 +14,10 @@ from polygrad_conformance.case import SuiteError
 from polygrad_conformance.cli import main
 from polygrad_conformance.collection import Selection
 from polygrad_conformance.known import Known, KnownFailures, draft
+from polygrad_conformance.options import NothingRan, Options
+from polygrad_conformance.processes import homes
 from polygrad_conformance.record import Result, Run
-from polygrad_conformance.runner import NothingRan, Options, _homes, run
+from polygrad_conformance.runner import run
 
 EXP = Selection(("exp/float32", "log/float32", "transfer/float32"))
 
@@ -317,7 +319,7 @@ def test_the_command(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "polygrad_conformance", "run", "exp/float32/value", "--quiet",
          "--report", str(tmp_path)],
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": _homes()},
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": homes()},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "report.json").is_file()

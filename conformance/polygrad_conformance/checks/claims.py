@@ -13,6 +13,7 @@ from typing import Any
 from polygrad.errors import UnsupportedOperationError
 from polygrad_conformance.case import Case, Failed, Measure, Unsupported
 from polygrad_conformance.checks import make
+from polygrad_conformance.checks.value import graded
 from polygrad_conformance.compare import compare_call, worst_of
 from polygrad_conformance.tolerance import PROFILES, within_profile
 
@@ -78,16 +79,17 @@ def _check(target: Any, subject: Any, dtype: str) -> Measure | None:
 
 
 def _measures(target: Any, subject: Any, dtype: str) -> list[Measure]:
-    """Those of `value`, or new ones of the declared samples if `value` did not run."""
-    found = target.measures.get((subject.key, dtype))
-    if found is not None:
-        return list(found)
+    """Those of `value`, and new ones of the samples that it did not run."""
     made = []
-    for sample in subject.samples(dtype):
-        call = target.evaluate(subject, dtype, sample)
-        if call.error is None:
+    for sample in graded(subject, dtype, target.level):
+        found = target.measures.get((subject.key, dtype, sample.name))
+        if found is None:
+            call = target.evaluate(subject, dtype, sample)
+            if call.error is not None:
+                continue
             try:
-                made.append(compare_call(target, subject, dtype, sample, call.results))
+                found = compare_call(target, subject, dtype, sample, call.results)
             except Failed:
                 continue  # `value` says why
+        made.append(found)
     return made

@@ -15,12 +15,12 @@ from polygrad_conformance.points import points_of
 
 def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
     """One for each declared sample, for the points of an elementwise function, for hard inputs."""
-    for sample in [*subject.samples(dtype), *points_of(subject, dtype, level)]:
+    for sample in graded(subject, dtype, level):
 
         def action(target: Any, sample: Any = sample) -> Measure:
             made = target.evaluate(subject, dtype, sample).checked()
             measure = compare_call(target, subject, dtype, sample, made.results)
-            target.measures.setdefault((subject.key, dtype), []).append(measure)
+            target.measures[subject.key, dtype, sample.name] = measure
             return measure
 
         yield make(subject, dtype, "value", sample.name, action)
@@ -28,6 +28,11 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
         yield make(subject, dtype, "value", sample.name, hard(subject, dtype, sample))
     if has_points(subject, dtype, level):
         yield make(subject, dtype, "value", "mpmath", lambda target: check(target, subject))
+
+
+def graded(subject: Any, dtype: str, level: str) -> list[Any]:
+    """The samples by which the accuracy of an operation is known."""
+    return [*subject.samples(dtype), *points_of(subject, dtype, level)]
 
 
 def hard(subject: Any, dtype: str, sample: Any) -> Callable[[Any], Measure]:

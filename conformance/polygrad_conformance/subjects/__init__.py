@@ -5,8 +5,8 @@ Each module has `cases(level)`.
 
 from __future__ import annotations
 
+import functools
 import importlib
-from collections.abc import Iterator
 
 from polygrad_conformance.case import Case
 
@@ -15,7 +15,8 @@ __all__ = ["MODULES", "own_cases"]
 MODULES = ("transfers", "indexing", "in_place", "structures", "streams", "layers", "training")
 
 
-def own_cases(level: str) -> Iterator[Case]:
+@functools.cache
+def own_cases(level: str) -> tuple[Case, ...]:
     """All of their cases at a level."""
-    for name in MODULES:
-        yield from importlib.import_module(f"polygrad_conformance.subjects.{name}").cases(level)
+    modules = [importlib.import_module(f"polygrad_conformance.subjects.{n}") for n in MODULES]
+    return tuple(case for module in modules for case in module.cases(level))

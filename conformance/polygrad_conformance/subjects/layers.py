@@ -43,7 +43,10 @@ def cases(level: str) -> Iterator[Case]:
                         target: Any, name: str = name, i: int = i, check: str = check,
                         dtype: str = dtype,
                     ) -> Measure:  # fmt: skip
-                        return _Example(name, i, dtype).check(target, check)
+                        example = target.keep(
+                            (f"nn.{name}", dtype), ("example", i), lambda: _Example(name, i, dtype)
+                        )
+                        return example.check(target, check)
 
                     rests = () if check == "value" else (f"nn.{name}/{dtype}/value/{i}",)
                     yield Case(f"nn.{name}", dtype, check, str(i), action, "", 6, "nn", "layers",
