@@ -46,7 +46,7 @@ class NumpyBackend(Backend):
         keep_freed_memory()
         for name, function in {**KERNELS, **CELLS, **TRANSFORMS, **UPDATES}.items():
             self.kernel(name)(function)
-        self.kernel("nextafter", dtype="float16")(_half_nextafter)
+        self.kernel("nextafter", dtype="float16")(half_nextafter)
 
     @property
     def array_types(self) -> tuple[type, ...]:
@@ -170,9 +170,9 @@ class NumpyBackend(Backend):
             return None
 
 
-def _half_nextafter(x: Array, y: Array) -> Array:
+def half_nextafter(F: Kernels, x: Array, y: Array) -> Array:
     """Of two zeros it is the second: numpy/numpy#31472, mended in the NumPy after 2.4."""
-    return np.where(x == y, y, np.nextafter(x, y))
+    return F.xp.where(x == y, y, F.xp.nextafter(x, y))
 
 
 class _Lender:

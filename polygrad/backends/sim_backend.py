@@ -16,6 +16,7 @@ from polygrad import dtypes
 from polygrad.backend import Array, Backend, Capabilities
 from polygrad.backends import sim
 from polygrad.backends.counting import ALONE
+from polygrad.backends.numpy_backend import half_nextafter
 from polygrad.device import Device
 
 _XP: Any = sim  # whose functions have no types: they are made when the module is read
@@ -34,6 +35,7 @@ class SimBackend(Backend):
         super().__init__()
         self._native = {Device(native.name): native for native in sim.devices()}
         self._device_of = {native: device for device, native in self._native.items()}
+        self.kernel("nextafter", dtype="float16")(half_nextafter)
 
     @property
     def array_types(self) -> tuple[type, ...]:

@@ -34,8 +34,8 @@ CHAPTERS = {
     ),
     "fft": ("fourier", "fourier_real", "fourier_trigonometric"),
     "special": (
-        "special_gamma", "special_error", "special_elementary", "special_logarithms",
-        "special_incomplete", "special_distributions", "special_bessel",
+        "special_gamma", "special_zeta", "special_error", "special_elementary",
+        "special_logarithms", "special_incomplete", "special_distributions", "special_bessel",
         "special_bessel_relatives", "special_integrals", "special_elliptic",
         "special_polynomials", "special_faddeeva",
     ),

@@ -34,9 +34,14 @@ _FAR = 8.0  # beyond, differences of large numbers become series in 1 / x^2
 
 # ---- scaled functions ---------------------------------------------------------------------------
 def _erfcx(F: Any, x: Any) -> Any:
+    """By the polynomial for erfc, and far off, where that was not fitted, by DLMF 7.12.1."""
     y = F.abs(x)
-    infinite = F.isinf(y)
-    upper = F.where(infinite, 0, scaled_upper(F, F.where(infinite, 1, y)))
+    far = y > _FAR
+    large = F.where(far, y, 2 * _FAR)
+    series = odd_factorial_series(0.5 / large / large, -1) + 1
+    upper = F.where(
+        far, series / math.sqrt(math.pi) / large, scaled_upper(F, F.where(far, 1, y))
+    )
     return F.where(x < 0, 2 * F.exp(x * x) - upper, upper)
 
 
