@@ -166,6 +166,9 @@ class Backend(ABC):
         del device
         return None
 
+    def release(self) -> None:  # noqa: B027  most libraries keep nothing
+        """Give up what the library keeps to be faster, such as compiled code."""
+
     def failure(self, error: BaseException, device: Device, where: str) -> PolygradError | None:
         """What to raise for an error of the device itself; None for any other error."""
         if isinstance(error, PolygradError):
@@ -202,11 +205,17 @@ class Backend(ABC):
 
     def getitem(self, array: Array, key: tuple[Any, ...]) -> Array:
         """`array[key]`, of a normal key: ints, slices, None, one Ellipsis, arrays of its own."""
+        self._check_key(array, key)
         if self.takes(key):
             return array[key]
         if indexing.is_basic(key):
             return indexing.flipped(self.xp, array, key)
         return indexing.gather(self, array, key)
+
+    def _check_key(self, array: Array, key: tuple[Any, ...]) -> None:
+        """IndexError for a basic key out of range, of which the library would say nothing."""
+        if not self.capabilities.checks_indices and indexing.is_basic(key):
+            indexing.selected_shape(tuple(array.shape), key)
 
     def takes(self, key: tuple[Any, ...]) -> bool:
         """Whether the library takes a normal key as it is, by `capabilities`."""
@@ -221,6 +230,7 @@ class Backend(ABC):
         """A copy of `array` with `copy[key] = value`; of equal places the last write stays."""
         if not self.capabilities.writeable or not self.takes(key):
             return indexing.put(self, array, key, value)
+        self._check_key(array, key)
         array = self.copy(array)
         array[self.key_in_order(key)] = value
         return array

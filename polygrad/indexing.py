@@ -7,6 +7,7 @@ positions are reckoned on the host, by NumPy, so that every key means what it me
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ __all__ = [
     "on_host",
     "positions",
     "put",
+    "selected_shape",
     "shape_tuple",
     "size_of",
     "upload",
@@ -49,6 +51,26 @@ def is_basic(key: Key) -> bool:
         entry is None or entry is Ellipsis or type(entry) is int or type(entry) is slice
         for entry in key
     )
+
+
+@functools.lru_cache(1024)
+def _hollow(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """An array of `shape` that takes no memory, to try keys on."""
+    return np.broadcast_to(np.False_, shape)
+
+
+def selected_shape(shape: tuple[int, ...], key: Key) -> tuple[int, ...]:
+    """The shape of `x[key]`, for an x of `shape`; `key` is on the host.
+
+    Raises
+    ------
+    IndexError
+        The key points out of x, or has too many entries.
+
+    >>> selected_shape((2, 3), (slice(None), 0))
+    (2,)
+    """
+    return _hollow(shape)[key].shape
 
 
 def goes_back(key: Key) -> bool:

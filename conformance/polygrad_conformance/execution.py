@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from polygrad_conformance.case import Case
 from polygrad_conformance.ladder import blocker
@@ -12,6 +14,9 @@ from polygrad_conformance.record import Result
 from polygrad_conformance.target import Target
 
 __all__ = ["execute"]
+
+_GROWTH = 1 << 30  # bytes by which the process may grow before the library is to give some back
+_STATM = Path("/proc/self/statm")
 
 
 def execute(
@@ -22,8 +27,11 @@ def execute(
     `statuses` has what earlier cases came to, where they did not pass; it is added to.
     """
     statuses = {} if statuses is None else statuses
+    allowed, op = _resident() + _GROWTH, ""
     for place, case in enumerate(cases):
         yield place, None
+        if case.op != op:
+            allowed, op = _released(target, allowed), case.op
         rest = blocker(case, statuses)
         if target.lacks(case):
             result = replace(case.empty(), status="unsupported",
@@ -38,3 +46,18 @@ def execute(
         if result.status != "pass":
             statuses[case.id] = result.status
         yield place, result
+
+
+def _resident() -> int:
+    """Bytes of memory that this process has, 0 where the system does not say."""
+    if not _STATM.exists():
+        return 0
+    return int(_STATM.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _released(target: Target, allowed: int) -> int:
+    """How far the process may grow, after the backend has given back memory if it was too far."""
+    if _resident() <= allowed:
+        return allowed
+    target.backend.release()
+    return _resident() + _GROWTH

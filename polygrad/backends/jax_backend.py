@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from polygrad import dtypes, indexing
+from polygrad import dtypes
 from polygrad.backend import Array, Backend, Capabilities, Kernel
 from polygrad.device import Device
 from polygrad.kernels import FORWARDS, bind
@@ -102,15 +102,13 @@ class JaxBackend(Backend):
         """A read-only view on the CPU, a copy from elsewhere."""
         return np.asarray(array)
 
-    def getitem(self, array: Array, key: tuple[Any, ...]) -> Array:
-        """The library takes the nearest element for an index out of range; NumPy raises."""
-        if indexing.is_basic(key):
-            np.broadcast_to(np.False_, array.shape)[key]
-        return super().getitem(array, key)
-
     def synchronize(self, device: Device) -> None:
         """A device works in order: wait for something that was submitted last."""
         jax.block_until_ready(jnp.zeros((), device=self._native[device]) + 1)
+
+    def release(self) -> None:
+        """All compiled code, which JAX keeps for ever: half a megabyte for each new shape."""
+        jax.clear_caches()
 
     def memory(self, device: Device) -> tuple[int, int] | None:
         """On devices that keep count."""
