@@ -49,7 +49,8 @@ _LAZY = {
 _LAZY_NAMES = {
     "manual_seed": "random", "Generator": "random", "show_kernels": "debug",
     "load": "io", "save": "io",
-    "summary": "nn.summary", "enable_scipy": "interop.scipy_switch", "external": "interop.external",
+    "profile": "profiling", "summary": "nn.summary",
+    "enable_scipy": "interop.scipy_switch", "external": "interop.external",
 }  # fmt: skip
 
 globals().update({dtype.name: dtype for dtype in _STANDARD})

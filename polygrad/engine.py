@@ -238,8 +238,14 @@ class Sweep:
                 f"operation {n.primitive.name}, input shapes {n.shapes}",
                 "pass retain_graph=True to the first backward or grad, or compute the loss again",
             )
+        watcher: Any = recorder.get()
         with n.kernels.guard() if n.kernels.guard is not None else nullcontext():
-            self._rules(n, gs)
+            if watcher is None:
+                self._rules(n, gs)
+            else:
+                watcher.before(n)
+                self._rules(n, gs)
+                watcher.after(n)
         if not self.retain:
             n.saved = None
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORWARDS", "OF_REALS", "Array", "Guard", "Kernel", "KernelTable", "Kernels", "bind",
-    "declare_forward", "parameter_names",
+    "declare_forward", "parameter_names", "watched",
 ]  # fmt: skip
 
 Array = Any
@@ -135,9 +135,11 @@ class Kernels:
                 f"register one with backend.kernel({name!r}), or move the data with .to(device)",
             )
         found = self.backend.adapted(name, bind(found, self), self)
-        if self.guard is None:
-            return found
-        return _guarded(found, self.guard)
+        if self.guard is not None:
+            found = _guarded(found, self.guard)
+        for wrap in _watchers:
+            found = wrap(name, found, self)
+        return found
 
     def origin(self, name: str) -> str:
         """Where the function that serves `name` comes from, for `show_kernels`."""
@@ -267,6 +269,25 @@ def _guarded(function: Kernel, guard: Guard) -> Kernel:
 
 
 _instances: weakref.WeakSet[Kernels] = weakref.WeakSet()
+_watchers: list[Callable[[str, Kernel, Kernels], Kernel]] = []
+
+
+@contextmanager
+def watched(wrap: Callable[[str, Kernel, Kernels], Kernel]) -> Iterator[None]:
+    """Put `wrap(name, kernel, kernels)` in the place of every kernel, everywhere, for a while."""
+    _watchers.append(wrap)
+    try:
+        _forget_all()
+        yield
+    finally:
+        _watchers.remove(wrap)
+        _forget_all()
+
+
+def _forget_all() -> None:
+    for kernels in tuple(_instances):
+        for name in {*FORWARDS, *(entry for entry, _, _ in kernels.backend.table.entries)}:
+            kernels.forget(name)
 
 
 def declare_forward(name: str, function: Kernel | None, *, real: bool = False) -> None:

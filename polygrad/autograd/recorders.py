@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable
 from contextvars import Token
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +16,7 @@ from polygrad.errors import GradientError
 from polygrad.tape import Node, Packed
 from polygrad.tensor import Tensor, new_tensor, raw
 
-__all__ = ["BaseRecorder", "detect_anomaly", "saved_tensors_hooks"]
+__all__ = ["BaseRecorder", "detect_anomaly", "is_internal", "saved_tensors_hooks"]
 
 
 class BaseRecorder:
@@ -48,6 +50,16 @@ class BaseRecorder:
         if self.outer is not None:
             self.outer.check(node, i, g)
 
+    def before(self, node: Node) -> None:
+        """See a node whose rules are about to run."""
+        if self.outer is not None:
+            self.outer.before(node)
+
+    def after(self, node: Node) -> None:
+        """See a node whose rules have run."""
+        if self.outer is not None:
+            self.outer.after(node)
+
 
 class detect_anomaly(BaseRecorder):  # noqa: N801  PyTorch's name
     """Find the operation behind a NaN gradient or an error in backward.
@@ -79,7 +91,7 @@ class detect_anomaly(BaseRecorder):  # noqa: N801  PyTorch's name
 
     def annotate(self, node: Node) -> None:
         """Keep the traceback of the forward call."""
-        frames = [f for f in traceback.extract_stack() if not _is_internal(f.filename)]
+        frames = [f for f in traceback.extract_stack() if not is_internal(f.filename)]
         node.note = "".join(traceback.format_list(frames))
         super().annotate(node)
 
@@ -98,8 +110,12 @@ class detect_anomaly(BaseRecorder):  # noqa: N801  PyTorch's name
         super().check(node, i, g)
 
 
-def _is_internal(filename: str) -> bool:
-    return "/polygrad/" in filename.replace("\\", "/") or filename.startswith("<call of")
+_PACKAGE = str(Path(__file__).parent.parent) + os.sep
+
+
+def is_internal(filename: str) -> bool:
+    """Whether a file of source is polygrad's own, or a text that it has generated."""
+    return filename.startswith((_PACKAGE, "<call of"))
 
 
 class saved_tensors_hooks(BaseRecorder):  # noqa: N801  PyTorch's name
