@@ -6,24 +6,25 @@ import mlx.core as mx
 import numpy as np
 from array_api_compat.numpy import linalg
 
-from polygrad import dtypes
+from polygrad import dtypes, indexing
 from polygrad.backend import Backend, Capabilities
 from polygrad.device import Device
 
 DTYPES = {dtype: getattr(mx, dtype.name) for dtype in dtypes.ALL if hasattr(mx, dtype.name)}
 DTYPES[dtypes.bool] = mx.bool_
 DTYPE_OF = {native: dtype for dtype, native in DTYPES.items()}
-
-
-LACKING = ("copysign", "hypot", "nextafter", "nonzero", "signbit", "unique_all")
 WHOLE = tuple(d.name for d in dtypes.ALL if dtypes.kind_of(d) <= dtypes.INTEGER)
+LACKING = ("copysign", "hypot", "nextafter", "nonzero", "signbit", "unique_all")
+# A zero as remainder has the sign of x, not of y; what is shifted out of an integer comes back.
+WRONG = ("remainder", "bitwise_left_shift", "bitwise_right_shift")
 
 
-def without(function, *names):
-    """A function that is not told what MLX has no word for."""
+def told_less(name, dtype=None):
+    """A function that is not told what MLX has no word for; the result in a dtype."""
 
-    def inner(*args, **kwargs):
-        return function(*args, **{k: v for k, v in kwargs.items() if k not in names})
+    def inner(*args, device=None, copy=None, stable=True, **kwargs):
+        made = getattr(mx, name)(*args, **kwargs)
+        return made if dtype is None else made.astype(dtype)
 
     return inner
 
@@ -60,7 +61,13 @@ def on_host(function):
 
 
 def from_numpy(array):
-    return mx.array(np.array(array, order="C"))
+    """MLX makes float32 of NumPy's float64 unless it is told the dtype."""
+    return mx.array(np.array(array, order="C"), dtype=DTYPES[array.dtype])
+
+
+def sign(x):
+    """MLX gives 0 for NaN."""
+    return mx.where(mx.isnan(x), x, mx.sign(x))
 
 
 def full(shape, value, *, dtype=None, device=None):
@@ -69,21 +76,17 @@ def full(shape, value, *, dtype=None, device=None):
     return made if dtype is None else made.astype(dtype)
 
 
-def asarray(x, dtype=None, device=None, copy=None):
-    return mx.array(x, dtype=dtype)
-
-
 def namespace():
     """MLX with the standard's signatures: its arrays are on no device."""
     xp = ModuleType("polygrad_mlx")
-    vars(xp).update(vars(mx), asarray=asarray, full=full, bool=mx.bool_)
+    vars(xp).update(vars(mx), full=full, sign=sign, asarray=told_less("array"), bool=mx.bool_)
     xp.linalg = ModuleType("polygrad_mlx.linalg")
     for name in linalg.__all__:
         setattr(xp.linalg, name, on_host(getattr(linalg, name)))
-    for name in ("arange", "eye", "linspace", "ones", "zeros", "empty", "astype"):
-        setattr(xp, name, without(getattr(mx, name), "device", "copy"))
-    for name in ("sort", "argsort"):
-        setattr(xp, name, without(getattr(mx, name), "stable"))
+    for name in ("arange", "eye", "linspace", "ones", "zeros", "empty", "astype", "sort"):
+        setattr(xp, name, told_less(name))
+    for name in ("argmax", "argmin", "argsort"):  # in MLX they are uint32
+        setattr(xp, name, told_less(name, mx.int64))
     for name in ("sum", "prod", "cumulative_sum", "cumulative_prod"):
         setattr(xp, name, reduction(name))
     return xp
@@ -97,12 +100,13 @@ class MlxBackend(Backend):
     libraries = ("mlx",)
     install = "pip install polygrad-mlx"
     capabilities = Capabilities(sparse_keys=False, checks_indices=False, asynchronous=True)
+
     def __init__(self):
         super().__init__()
         native = mx.default_device()
         self._device = Device(f"mlx:{native.type.name}")
         self._xp = namespace()
-        self.through_host(*LACKING)
+        self.through_host(*LACKING, *WRONG)
         self.through_host("matmul", dtypes=WHOLE)
         self.through_host("expm1", dtypes=("complex64",))
 
@@ -134,6 +138,13 @@ class MlxBackend(Backend):
 
     def to_numpy(self, array):
         return to_numpy(array)
+
+    def set_at(self, array, key, value):
+        """NumPy drops spare axes of length 1 in front of a value."""
+        if indexing.is_basic(key) and isinstance(value, mx.array):
+            ndim = len(indexing.selected_shape(tuple(array.shape), key))
+            value = value.reshape(value.shape[max(value.ndim - ndim, 0) :])
+        return super().set_at(array, key, value)
 
     def synchronize(self, device):
         mx.synchronize()
