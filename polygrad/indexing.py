@@ -31,6 +31,7 @@ __all__ = [
     "goes_back",
     "is_basic",
     "on_host",
+    "one_axis",
     "positions",
     "put",
     "selected_shape",
@@ -209,7 +210,7 @@ def positions(shape: tuple[int, ...], key: Key) -> np.ndarray[Any, Any]:
     return np.asarray(found)
 
 
-def _one_axis(key: Key, ndim: int) -> int | None:
+def one_axis(key: Key, ndim: int) -> int | None:
     """The axis that one integer array picks from while all others are whole, or None."""
     whole = [entry is Ellipsis or (type(entry) is slice and entry == slice(None)) for entry in key]
     if whole.count(False) != 1:
@@ -231,7 +232,7 @@ def gather(backend: Backend, array: Any, key: Key) -> Any:
     """`array[key]` for any key NumPy takes, with `take` alone. IndexError out of range."""
     xp, shape, device = backend.xp, tuple(array.shape), backend.device_of(array)
     key = on_host(backend, key)
-    axis = _one_axis(key, len(shape))
+    axis = one_axis(key, len(shape))
     if axis is not None:
         (index,) = (entry for entry in key if isinstance(entry, np.ndarray))
         places = np.arange(shape[axis])[index]

@@ -6,6 +6,12 @@ dpnp deadlocks when several threads call it: a thread may hold Python's GIL whil
 that waits for a host task, which waits for the GIL (intel/llvm#22943). So whatever reaches the
 library from here holds one lock, and Kernels hold it around every operation.
 
+Note [Forked processes]
+-----------------------
+The run-time's threads do not follow into a process that is forked once a device is in use: there
+the first call would wait for ever (IntelPython/dpctl#1169). So in such a process the lock raises an
+error that says how to start processes instead. Workers of a DataLoader are spawned by themselves.
+
 Note [OpenCL on the CPU]
 ------------------------
 The wheels bring Intel's OpenCL runtime for CPUs, but the file that announces it to the OpenCL
@@ -22,6 +28,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -33,13 +40,15 @@ import dpctl.utils
 import dpnp
 import numpy as np
 
-from polygrad import dtypes
+from polygrad import dtypes, indexing
 from polygrad.backend import Array, Backend, Capabilities, Guard, Kernels
+from polygrad.backends import dpnp_opencl
+from polygrad.backends.dpnp_memory import room_for, with_room
 from polygrad.device import Device
-from polygrad.errors import DeviceMismatchError
+from polygrad.errors import BackendBrokenError, DeviceMismatchError
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-_LOCK = threading.RLock()
+_LOCK: AbstractContextManager[Any] = threading.RLock()
 _DRIVERS = ("level_zero", "cuda", "hip", "opencl")  # of two for one card, the first is taken
 _NUMBERS = 256  # that each device and dtype keeps
 _LARGE = 1 << 17  # elements from which on a sum of columns is faster as a product with ones
@@ -54,6 +63,25 @@ def _locked(method: Method) -> Method:
             return method(*args, **kwargs)
 
     return inner  # type: ignore[return-value]
+
+
+class _NoLock:
+    """What is in the lock's place in a forked process: see Note [Forked processes]."""
+
+    def __enter__(self) -> None:
+        raise BackendBrokenError(
+            "SYCL devices do not work in a process that was forked after they had been used",
+            f"process {os.getpid()}",
+            'start processes by multiprocessing.get_context("spawn"), or use no device there',
+        )
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing was entered."""
+
+
+def _forbid() -> None:
+    global _LOCK  # noqa: PLW0603  the process is another one
+    _LOCK = _NoLock()
 
 
 def find_opencl_cpu() -> str | None:
@@ -105,8 +133,16 @@ class DpnpBackend(Backend):
         found = {Device(name): device for name, device in _visible().items()}
         self._queues = {d: dpctl.get_device_cached_queue(native) for d, native in found.items()}
         self._by_native = {native: device for device, native in found.items()}
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_forbid)
+        for device, queue in self._queues.items():
+            if queue.backend == dpctl.backend_type.opencl:
+                dpnp_opencl.register(self, device.name)
         self.kernel("sum")(_sum)
         self.kernel("matmul")(_matmul)
+        for name in (*_OPERATORS, *_COMPARISONS):
+            for dtype in ("float32", "float64"):
+                self.kernel(name, dtype=dtype)(getattr(_NAMESPACE, name))
         for name in ("argmax", "argmin"):
             self.kernel(name)(functools.partial(_first_place, getattr(dpnp, name)))
 
@@ -198,8 +234,16 @@ class DpnpBackend(Backend):
     copy = _locked(Backend.copy)
     getitem = _locked(Backend.getitem)
     set_at = _locked(Backend.set_at)
-    add_at = _locked(Backend.add_at)
 
+    @_locked
+    def add_at(self, array: Array, key: tuple[Any, ...], value: Any) -> Array:
+        """A kernel in OpenCL C where the device takes one, the host elsewhere."""
+        opencl = array.sycl_queue.backend == dpctl.backend_type.opencl
+        if opencl and not indexing.is_basic(key) and dpnp_opencl.adds(array.dtype):
+            return dpnp_opencl.add_at(self, array, key, value)
+        return super().add_at(array, key, value)
+
+    @_locked
     def synchronize(self, device: Device) -> None:
         """Wait for the queue."""
         self._queues[device].wait()
@@ -230,7 +274,16 @@ def _forwards(x: Any) -> Any:
 
 def _where(condition: Array, x: Any, y: Any) -> Array:
     """Of several arrays with negative strides the library reads memory that is not theirs."""
-    return dpnp.where(_forwards(condition), _forwards(x), _forwards(y))
+    return _roomy_where(_forwards(condition), _forwards(x), _forwards(y))
+
+
+def _roomy_where(condition: Array, x: Any, y: Any) -> Array:
+    """Large results in memory of `dpnp_memory`."""
+    out = None
+    if condition.flags.c_contiguous and x.dtype == y.dtype and x.dtype.char in "fd":
+        shape = np.broadcast_shapes(condition.shape, x.shape, y.shape)
+        out = room_for(shape, x.dtype, condition.sycl_queue)
+    return dpnp.where(condition, x, y) if out is None else dpnp.where(condition, x, y, out=out)
 
 
 def _eigvalsh(x: Array) -> Array:
@@ -245,8 +298,17 @@ def _namespace(library: Any, **functions: Any) -> ModuleType:
     return made
 
 
+# Functions whose results have the dtype of their floating operands; those that operators stand for.
+_ALIKE = (
+    "abs", "cos", "exp", "expm1", "log", "log1p", "maximum", "minimum", "sin", "sqrt", "square",
+    "tanh",
+)  # fmt: skip
+_OPERATORS = ("add", "divide", "multiply", "negative", "subtract")
+_COMPARISONS = ("equal", "greater", "greater_equal", "less", "less_equal", "not_equal")
 _NAMESPACE = _namespace(
-    dpnp, where=_where, linalg=_namespace(dpnp.linalg, eigvalsh=_eigvalsh)
+    dpnp, where=_where, linalg=_namespace(dpnp.linalg, eigvalsh=_eigvalsh),
+    **{name: with_room(getattr(dpnp, name)) for name in (*_ALIKE, *_OPERATORS)},
+    **{name: with_room(getattr(dpnp, name), "bool") for name in _COMPARISONS},
 )  # fmt: skip
 
 
@@ -291,4 +353,7 @@ def _without_repeats(x: Array) -> Array:
 
 def _matmul(x: Array, y: Array) -> Array:
     """Of arrays with strides of zero the library's product raises, or is wrong without a word."""
-    return dpnp.matmul(_without_repeats(x), _without_repeats(y))
+    x, y, out = _without_repeats(x), _without_repeats(y), None
+    if x.ndim == y.ndim == 2 and x.dtype == y.dtype and x.dtype.char in "fd":
+        out = room_for((x.shape[0], y.shape[1]), x.dtype, x.sycl_queue)
+    return dpnp.matmul(x, y) if out is None else dpnp.matmul(x, y, out=out)
