@@ -1,4 +1,4 @@
-"""Side by side: polygrad, PyTorch eager, and the same work by hand in NumPy.
+"""Side by side: polygrad, PyTorch eager, and the same work by hand in NumPy or dpnp.
 
 `python -m benchmarks` (or `make bench`) runs the table of `benchmarks.workloads`. A new workload is
 one more row there: a problem (`benchmarks.problems`), a function of `benchmarks.taped` (the text

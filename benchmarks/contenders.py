@@ -1,4 +1,4 @@
-"""Who is measured: polygrad, PyTorch eager, NumPy by hand, and other tapes."""
+"""Who is measured: polygrad, PyTorch eager, NumPy and dpnp by hand, and other tapes."""
 
 from __future__ import annotations
 
@@ -66,15 +66,20 @@ CONTENDERS = {
     ),
     "PyTorch": Contender("torch", "pip install torch==2.13.0", "PyTorch", ("cpu", "cuda")),
     "NumPy": Contender("numpy", "pip install numpy", "NumPy"),
+    "dpnp": Contender("dpnp", "pip install dpnp", "dpnp", ("sycl",)),
 }  # fmt: skip
 
 
 def side_by_side(
-    taped: Callable[..., Step], by_hand: Callable[..., Step] | None = None, **options: Any
+    taped: Callable[..., Step],
+    by_hand: Callable[..., Step] | None = None,
+    in_dpnp: Callable[..., Step] | None = None,
+    **options: Any,
 ) -> dict[str, Setup]:
-    """The setups of polygrad and PyTorch from one text, and of its hand-written twin.
+    """The setups of polygrad and PyTorch from one text, and of its hand-written twins.
 
-    They are called as `taped(library, device, **options)` and `by_hand(**options)`.
+    They are called as `taped(library, device, **options)`, `by_hand(**options)` and
+    `in_dpnp(device, **options)`.
     """
 
     def on(name: str) -> Setup:
@@ -84,4 +89,6 @@ def side_by_side(
     setups = {name: on(name) for name in ("polygrad", "PyTorch")}
     if by_hand is not None:
         setups["NumPy"] = lambda _device: by_hand(**options)
+    if in_dpnp is not None:
+        setups["dpnp"] = lambda device: in_dpnp(device, **options)
     return setups

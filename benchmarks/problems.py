@@ -204,6 +204,9 @@ MLP_SGD = Classification(
 MLP_ADAM = Classification(
     128, (784, 256, 128, 10), "ReLU", Training("cross_entropy", "Adam", 1e-3)
 )
+# For devices that a call costs more.
+WIDE_SGD = Classification(512, (784, 1024, 10), "ReLU", Training("cross_entropy", "SGD", 1e-2))
+WIDE_ADAM = Classification(512, (784, 1024, 10), "ReLU", Training("cross_entropy", "Adam", 1e-3))
 CNN = Images(32, (1, 16, 32), 28, 10, Training("cross_entropy", "SGD", 1e-2))
 ENCODER = Encoder(8, 128, 256, 4, 1024, Training("mse_loss", "AdamW", 1e-3))
 LSTM = Recurrence(16, 50, 64, 64, Training("mse_loss", "SGD", 1e-2))

@@ -29,13 +29,14 @@ class Workload:
         0 where the memory of the last step is used again.
 
     It runs in a process with all workloads that have the same `environment` and `apart`, a name:
-    what must not find the imports of others goes apart.
+    what must not find the imports of others goes apart. Its goals are about devices of one kind.
     """
 
     name: str
     about: str
     setups: Mapping[str, Setup]
     goals: tuple[Goal, ...] = ()
+    goals_on: str = "cpu"
     calls: int = 1
     measure: Measure = "time"
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from benchmarks.contenders import CONTENDERS, FAST, Setup, side_by_side
 from benchmarks.goals import AtMost, AtMostOver, AtMostTimes, Goal
 from benchmarks.handwritten import estimators as estimators_by_hand
 from benchmarks.handwritten import networks as networks_by_hand
+from benchmarks.handwritten import networks_dpnp
 from benchmarks.handwritten import operations as by_hand
 from benchmarks.problems import (
     CALLS,
@@ -24,6 +25,8 @@ from benchmarks.problems import (
     MLP_ADAM,
     MLP_SGD,
     TINY,
+    WIDE_ADAM,
+    WIDE_SGD,
     Table,
 )
 from benchmarks.taped import estimators, networks, operations
@@ -158,6 +161,17 @@ WORKLOADS = (
     estimator(
         "mixture-score", "gradient of GaussianMixture.score_samples, mixture given, 500x8",
         estimators.score, estimators_by_hand.score, CLOUDS,
+    ),
+    *(
+        Workload(
+            name, f"training step: batch 512, 784-1024-10, ReLU, {problem.training.optimizer}",
+            side_by_side(
+                networks.training, networks_by_hand.training, networks_dpnp.training,
+                problem=problem,
+            ),
+            goals=(AtMostTimes(1.1, "dpnp"),), goals_on="sycl",
+        )
+        for name, problem in (("wide-sgd", WIDE_SGD), ("wide-adam", WIDE_ADAM))
     ),
     Workload(
         "import", "import in a fresh Python",

@@ -12,13 +12,24 @@ import numpy as np
 import pytest
 
 import polygrad as pg
-from benchmarks import problems
+from benchmarks import problems, report
 from benchmarks.handwritten import networks as by_hand
 from benchmarks.handwritten import operations
-from benchmarks.problems import CNN, ENCODER, LSTM, MLP_ADAM, MLP_SGD, TINY
+from benchmarks.problems import (
+    CNN,
+    ENCODER,
+    LSTM,
+    MLP_ADAM,
+    MLP_SGD,
+    TINY,
+    Classification,
+    Training,
+)
 from benchmarks.taped import networks as taped
 from benchmarks.taped.operations import bump
+from benchmarks.workloads import WORKLOADS
 from polygrad.testing import assert_close
+from tests.devices import use
 
 ROOT = Path(__file__).parent.parent
 
@@ -54,6 +65,31 @@ def test_handwritten_training_follows_polygrad(problem):
     ours, theirs = taped.training(pg, "cpu", problem), by_hand.training(problem)
     for _ in range(10):
         assert_close(np.float32(ours()), np.float32(theirs()))
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
+def test_training_by_hand_in_dpnp_follows_polygrad(optimizer):
+    from benchmarks.handwritten import networks_dpnp
+
+    device = use("sycl:cpu:0")
+    trained = Training("cross_entropy", optimizer, 1e-2)
+    problem = Classification(32, (20, 300, 5), "ReLU", trained)
+    ours = taped.training(pg, device, problem)
+    theirs = networks_dpnp.training(device, problem)
+    losses = [(np.float32(ours()), np.float32(theirs())) for _ in range(10)]
+    for a, b in losses:
+        assert_close(a, b)
+    assert losses[-1][0] < losses[0][0]
+
+
+def test_goals_are_said_on_the_devices_that_they_are_about():
+    (row,) = (w for w in WORKLOADS if w.name == "wide-sgd")
+    samples = {"polygrad": [1.0, 1.0], "dpnp": [0.5, 0.5]}
+    assert "MISSED" in report.goal_cell(row, samples, "sycl:cpu:0")
+    assert report.goal_cell(row, samples, "cpu") == ""
+    table = report.table([report.row(row, samples, "sycl:cpu:0")], report.HEADER)
+    assert "2.00" in table
+    assert "PyTorch" not in table
 
 
 def test_handwritten_gradients_of_the_chain():
