@@ -352,8 +352,22 @@ def _without_repeats(x: Array) -> Array:
 
 
 def _matmul(x: Array, y: Array) -> Array:
-    """Of arrays with strides of zero the library's product raises, or is wrong without a word."""
+    """Of arrays with strides of zero the library's product raises, or is wrong without a word.
+
+    In float16 it has products of matrices only, none with vectors and none of one with itself.
+    """
     x, y, out = _without_repeats(x), _without_repeats(y), None
+    if x.dtype == np.float16 and not _are_two_matrices(x, y):
+        wide = dpnp.matmul(dpnp.astype(x, np.float32), dpnp.astype(y, np.float32))
+        return dpnp.astype(wide, np.float16)
     if x.ndim == y.ndim == 2 and x.dtype == y.dtype and x.dtype.char in "fd":
         out = room_for((x.shape[0], y.shape[1]), x.dtype, x.sycl_queue)
     return dpnp.matmul(x, y) if out is None else dpnp.matmul(x, y, out=out)
+
+
+def _are_two_matrices(x: Array, y: Array) -> bool:
+    """Neither vectors nor parts of one array."""
+    if x.ndim < 2 or y.ndim < 2 or 1 in (x.shape[-2], y.shape[-1]):
+        return False
+    first, second = (a.__sycl_usm_array_interface__["data"] for a in (x, y))
+    return bool(first != second)
