@@ -318,6 +318,17 @@ def test_a_forked_process_is_told_instead_of_waiting_for_ever():
     assert last == "[2. 2. 2.]"
 
 
+def test_float16_has_products_with_vectors():
+    """The library has none of these four: dpnp.matmul raises."""
+    m = pg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=pg.float16, device="sycl:cpu:0")
+    v = pg.tensor([1.0, 0.5, 0.25], dtype=pg.float16, device="sycl:cpu:0")
+    products = [v @ v, m @ v, v @ m.T, m @ m.T]
+    assert {p.dtype for p in products} == {pg.float16}
+    assert [p.tolist() for p in products] == [
+        1.3125, [2.75, 8.0], [2.75, 8.0], [[14.0, 32.0], [32.0, 77.0]]
+    ]  # fmt: skip
+
+
 def test_shuffles_come_from_the_host():
     """The library's own are the identity."""
     use(SYCL)
