@@ -252,3 +252,15 @@ def test_cumulative_functions_start_with_nothing(device):
     assert host(products).tolist() == [[1, 1, 2], [1, 3, 12]]
     with pytest.raises((InvalidArgumentError, ShapeError)):
         pg.cumulative_sum(pg.tensor(1.0, device=device))
+
+
+def test_small_unsigned_integers_are_summed_as_signed_where_there_are_no_wide_ones(monkeypatch):
+    backend = pg.asarray(1, device="cpu").kernels.backend
+    every = type(backend).supports
+    few = lambda self, dtype, device: (
+        dtype not in (pg.uint64, pg.uint32) and every(self, dtype, device)
+    )
+    monkeypatch.setattr(type(backend), "supports", few)
+    total = pg.sum(pg.asarray([200, 100], dtype=pg.uint8, device="cpu"))
+    assert total.dtype == pg.int64
+    assert int(total) == 300

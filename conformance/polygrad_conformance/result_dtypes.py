@@ -54,8 +54,9 @@ def expected(key: str, dtype: str, sample: str, target: Any) -> list[str]:
 
 
 def _fits(name: str, target: Any) -> str:
-    wide = {"int64": "int32", "uint64": "uint32"}
-    return wide[name] if name in wide and not target.supports(name) else name
+    """The dtype itself, or the next best of those that the device has."""
+    instead = {"int64": ("int32",), "uint64": ("uint32", "int64", "int32")}
+    return next((d for d in (name, *instead.get(name, ())) if target.supports(d)), name)
 
 
 @functools.cache

@@ -163,16 +163,19 @@ def _reduce(p: Primitive, x: Any, axis: Any, keepdims: bool, **keywords: Any) ->
 
 
 def _summed(x: Any, dtype: Any, where: str) -> Tensor:
-    """x in the dtype that it is summed in: the one given, int64 or uint64 for smaller integers."""
+    """x in the dtype that it is summed in: the one given, int64 or uint64 for smaller integers.
+
+    A device without the wide unsigned integers, as PyTorch's, sums small ones as signed.
+    """
     t = as_tensor(x, f"{where}, argument x")
     if dtype is not None:
         return to_place(t, dtype)
     if t.kernels.inexact or t.dtype.itemsize == 8:
         return t
-    wide, narrow = (
-        (dtypes.uint64, dtypes.uint32) if t.dtype.kind == "u" else (dtypes.int64, dtypes.int32)
-    )
-    return to_place(t, wide if t.kernels.backend.supports(wide, t.device) else narrow)
+    unsigned = (dtypes.uint64, dtypes.uint32) if t.dtype.kind == "u" else ()
+    backend = t.kernels.backend
+    wide = (d for d in (*unsigned, dtypes.int64) if backend.supports(d, t.device))
+    return to_place(t, next(wide, dtypes.int32))
 
 
 def _extremum(p: Primitive, x: Any, axis: Any, keepdims: bool) -> Tensor:

@@ -8,7 +8,8 @@ from polygrad import dtypes
 from polygrad.backend import Backend, Capabilities
 from polygrad.device import Device
 
-DTYPES = {dtype: getattr(torch, dtype.name) for dtype in dtypes.ALL if hasattr(torch, dtype.name)}
+BARE = ("uint16", "uint32", "uint64")  # torch has them, and neither flip, min nor // for them
+DTYPES = {dtype: getattr(torch, dtype.name) for dtype in dtypes.ALL if dtype.name not in BARE}
 DTYPE_OF = {native: dtype for dtype, native in DTYPES.items()}
 
 
