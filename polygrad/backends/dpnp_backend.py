@@ -256,6 +256,11 @@ class DpnpBackend(Backend):
             free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
         return None if free is None else (int(free), int(native.global_mem_size))
 
+    def hardware(self, device: Device) -> tuple[str, str]:
+        """The SyclDevice's name, and the driver that reaches it: Level Zero or OpenCL."""
+        native = self._queues[device].sycl_device
+        return native.name.strip(), f"{native.backend.name} {native.driver_version}"
+
     @_locked
     def strided_view(
         self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...]
@@ -280,7 +285,8 @@ def _where(condition: Array, x: Any, y: Any) -> Array:
 def _roomy_where(condition: Array, x: Any, y: Any) -> Array:
     """Large results in memory of `dpnp_memory`."""
     out = None
-    if condition.flags.c_contiguous and x.dtype == y.dtype and x.dtype.char in "fd":
+    numbers = not isinstance(x, dpnp.ndarray) or not isinstance(y, dpnp.ndarray)
+    if not numbers and x.dtype == y.dtype and x.dtype.char in "fd":
         shape = np.broadcast_shapes(condition.shape, x.shape, y.shape)
         out = room_for(shape, x.dtype, condition.sycl_queue)
     return dpnp.where(condition, x, y) if out is None else dpnp.where(condition, x, y, out=out)
