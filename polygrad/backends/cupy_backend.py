@@ -24,6 +24,7 @@ import numpy as np
 
 from polygrad import dtypes, indexing
 from polygrad.backend import Array, Backend, Capabilities, Guard, Kernel
+from polygrad.backends import cupy_kernels
 from polygrad.device import Device
 
 _IS_HIP = bool(cupy.cuda.runtime.is_hip)
@@ -62,6 +63,11 @@ def _namespace() -> Any:
 _XP = _namespace()
 
 
+def _module(text: str) -> Any:
+    """Kernels, compiled when the first of them is launched, and kept on disk by CuPy."""
+    return cupy.RawModule(code=text, options=cupy_kernels.OPTIONS[_KIND])
+
+
 class CupyBackend(Backend):
     """Every GPU that the CUDA or ROCm run-time system sees."""
 
@@ -75,6 +81,7 @@ class CupyBackend(Backend):
         super().__init__()
         count = cupy.cuda.runtime.getDeviceCount()
         self._devices = [Device(f"{_KIND}:{i}") for i in range(count)]
+        cupy_kernels.register(self, cupy_kernels.Launcher(cupy, _module))
 
     @classmethod
     def problem(cls) -> str:

@@ -1,0 +1,25 @@
+"""Kernels of CuPy's backend: CUDA C++ text that HIP takes as well, and what launches it.
+
+A family is compiled once for each dtype, when one of its operations is first called; CuPy keeps the
+result on disk. Nothing here imports CuPy: the texts can be compiled, and run, without it.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from polygrad.backend import Backend
+from polygrad.backends.cupy_kernels import elementwise, softmax
+from polygrad.backends.cupy_kernels.launcher import OPTIONS, Family, Launcher
+
+__all__ = ["FAMILIES", "OPTIONS", "Family", "Launcher", "register"]
+
+FAMILIES: tuple[Family, ...] = (softmax.FAMILY, elementwise.FAMILY)
+
+
+def register(backend: Backend, launcher: Launcher) -> None:
+    """Have a backend served by all kernels, launched by `launcher`."""
+    for family in FAMILIES:
+        for row in family.rows:
+            for dtype in row.dtypes:
+                backend.kernel(row.op, dtype=dtype)(functools.partial(row.call, launcher))

@@ -1,0 +1,121 @@
+"""Compiles kernels when they are first called, and launches them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from polygrad.backends.cupy_kernels.layout import THREADS, Rows, blocks_for, is_dense
+from polygrad.backends.cupy_kernels.text import source
+from polygrad.kernels import FORWARDS, Array, Kernel, Kernels, bind
+
+__all__ = ["OPTIONS", "Family", "Launcher", "Row", "forward"]
+
+# Products and sums are rounded one by one, as elsewhere: Note [One text for CUDA and HIP].
+OPTIONS = {"cuda": ("--std=c++14", "--fmad=false"), "rocm": ("-ffp-contract=off",)}
+
+
+class Row(NamedTuple):
+    """One operation served by kernels.
+
+    `call(launcher, F, *inputs, **keywords)` is what the operation is, on raw arrays; `kernels` are
+    those of the family's text that it launches.
+    """
+
+    op: str
+    call: Callable[..., Any]
+    dtypes: tuple[str, ...]
+    kernels: tuple[str, ...]
+
+
+class Family(NamedTuple):
+    """Kernels that are compiled together, once for each dtype."""
+
+    name: str
+    text: str
+    rows: tuple[Row, ...]
+
+
+class Launcher:
+    """What calls kernels.
+
+    Parameters
+    ----------
+    library
+        CuPy, or what makes arrays as CuPy does.
+    module
+        Compiles a text; of what it gives, `get_function(name)` is a kernel, called with the grid,
+        the block and the arguments.
+    """
+
+    def __init__(self, library: Any, module: Callable[[str], Any]) -> None:
+        self.library, self.module = library, module
+        self._kernels: dict[tuple[str, str, str], Any] = {}
+
+    def run(
+        self, family: Family, name: str, dtype: str, blocks: int, threads: int, *arguments: Any
+    ) -> None:
+        """Launch a kernel: ints go as long long, floats as double, arrays as their addresses."""
+        key = (family.name, dtype, name)
+        if (kernel := self._kernels.get(key)) is None:
+            module = self.module(source(family.text, dtype))
+            for row in family.rows:
+                for each in row.kernels:
+                    self._kernels[family.name, dtype, each] = module.get_function(each)
+            kernel = self._kernels[key]
+        kernel((blocks,), (threads,), arguments)
+
+    def over_rows(self, family: Family, name: str, x: Array, rows: Rows, *arguments: Any) -> None:
+        """Launch a kernel for the rows of x; their description follows the arguments."""
+        given = (*arguments, *rows.arguments())
+        self.run(family, name, x.dtype.name, rows.blocks, rows.threads, *given)
+
+    def over_all(self, family: Family, name: str, x: Array, n: int, *arguments: Any) -> None:
+        """Launch a kernel of a thread for each of n elements."""
+        self.run(family, name, x.dtype.name, blocks_for(n), THREADS, *arguments)
+
+    # ---- arrays ---------------------------------------------------------------------------------
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """C-ordered, not filled."""
+        return self.library.empty(shape, dtype)
+
+    def like(self, x: Array, dtype: Any = None) -> Array:
+        """Not filled, and in memory in the order of x, which is dense."""
+        return self.library.empty_like(x, dtype=dtype)
+
+    def dense(self, x: Array) -> Array:
+        """x, or a C-ordered copy of it."""
+        return x if is_dense(x) else self.contiguous(x)
+
+    def contiguous(self, x: Array) -> Array:
+        """x, or a C-ordered copy of it."""
+        return self.library.ascontiguousarray(x)
+
+    def beside(self, a: Array, x: Array) -> Array | None:
+        """An array that has each element where x, dense, has its own; None: of another shape."""
+        if a.shape != x.shape or a.dtype != x.dtype:
+            return None
+        if a.strides == x.strides:
+            return a
+        made = self.like(x)
+        made[...] = a
+        return made
+
+    def per_row(self, rows: Rows, x: Array, axis: Any, dtype: Any) -> Array:
+        """Not filled, an element for each row of x, where axes reduced have the length 1."""
+        along = {a % x.ndim for a in ((axis,) if isinstance(axis, int) else axis)}
+        shape = [1 if i in along else x.shape[i] for i in rows.order]
+        made = self.empty(tuple(shape), dtype)
+        return made.transpose(tuple(rows.order.index(i) for i in range(x.ndim)))
+
+    def row_order(self, rows: Rows, a: Array, dtype: Any) -> Array:
+        """An array with an element for each row, in the order of rows."""
+        return self.contiguous(a.transpose(rows.order).astype(dtype, copy=False))
+
+
+def forward(name: str, F: Kernels, *inputs: Any, **keywords: Any) -> Any:
+    """The operation's own forward, for what its kernel does not do."""
+    found: Kernel | None = FORWARDS[name]
+    if found is None:
+        raise KeyError(name)
+    return bind(found, F)(*inputs, **keywords)

@@ -1,0 +1,98 @@
+"""The kernels' own text, run on the CPU, computes what the operations' forwards compute."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import numpy as np
+import pytest
+
+from polygrad.backends.cupy_kernels import FAMILIES
+from polygrad.backends.cupy_kernels.text import source
+from polygrad.kernels import FORWARDS, bind
+from polygrad.ops import load_all
+from polygrad.registry import find_kernels
+from polygrad.testing import assert_close
+from tests.cupy_kernels.cases import CASES, Numbers
+from tests.cupy_kernels.emulator import COMPILER, LAUNCHED, backend, kernels_in
+
+load_all()  # forwards of chapters that are loaded late, too
+WIDER = {"float16": "float32", "bfloat16": "float32", "float32": "float64"}
+RUNS = [
+    (family, dtype)
+    for family in FAMILIES
+    for dtype in sorted({dtype for row in family.rows for dtype in row.dtypes})
+]
+
+
+@pytest.fixture(autouse=True)
+def _compiler():
+    if COMPILER is None:
+        if os.environ.get("CI"):
+            pytest.fail("no C++ compiler, which CI has")
+        pytest.skip("no C++ compiler here (2026-11-30: CI has one)")
+
+
+def kernels(dtype):
+    return backend().kernels(backend().devices()[0], np.dtype(dtype))
+
+
+def dtype_named(name):
+    if name == "bfloat16":
+        return pytest.importorskip(
+            "ml_dtypes", reason="no ml_dtypes here (2026-11-30: CI has it)"
+        ).bfloat16
+    return np.dtype(name)
+
+
+def arrays(value):
+    return value if isinstance(value, tuple) else (value,)
+
+
+def reference(name, inputs, keywords, dtype):
+    """The forward on NumPy, of floats in the next wider dtype."""
+    wide = np.dtype(WIDER.get(dtype.name, dtype.name))
+
+    def up(a):
+        return a.astype(wide) if getattr(a, "dtype", None) == dtype else a
+
+    k = find_kernels("cpu", wide.name)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return arrays(bind(FORWARDS[name], k)(*map(up, inputs), **keywords))
+
+
+@pytest.mark.parametrize(("family", "dtype"), RUNS, ids=[f"{f.name}-{d}" for f, d in RUNS])
+def test_a_kernel_computes_what_the_forward_does(family, dtype):
+    dtype = np.dtype(dtype_named(dtype))
+    k, seen = kernels(dtype), set()
+    ops = {row.op for row in family.rows if dtype.name in row.dtypes}
+    for name, inputs, keywords in CASES[family.name](Numbers(dtype)):
+        if name not in ops:
+            continue
+        seen.add(name)
+        what = f"{name} {[getattr(a, 'shape', a) for a in inputs]} {keywords}"
+        before = [np.array(a) for a in inputs]
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            got = arrays(getattr(k, name)(*inputs, **keywords))
+        want = reference(name, inputs, keywords, dtype)
+        assert len(got) == len(want), what
+        for a, b in zip(got, want, strict=True):
+            a, b = np.asarray(a), np.asarray(b)  # noqa: PLW2901
+            assert a.shape == b.shape, what
+            with np.errstate(over="ignore"):
+                assert_close(a, b.astype(a.dtype), what=what)
+        for a, b in zip(inputs, before, strict=True):
+            assert np.array(a).tobytes() == b.tobytes(), f"{what} wrote to its input"
+    assert seen == ops
+    named = {kernel for row in family.rows if dtype.name in row.dtypes for kernel in row.kernels}
+    assert named <= LAUNCHED[source(family.text, dtype.name)]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
+def test_the_table_names_every_kernel_of_a_text(family):
+    for dtype in {d for row in family.rows for d in row.dtypes}:
+        named = {kernel for row in family.rows for kernel in row.kernels}
+        assert named == set(kernels_in(source(family.text, dtype)))
