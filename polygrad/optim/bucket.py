@@ -11,7 +11,9 @@ since is noticed, because the parameter's array is no longer the view that the b
 parameter is a bucket of its own, and is not copied; so is each of a rule that looks at the
 parameter as a whole, as Muon's does at a matrix. Where a rule keeps no state and the backend can
 write in place, as plain SGD on NumPy, nothing is to be gained by laying end to end: such a bucket
-updates each parameter where it is, in one loop.
+updates each parameter where it is, in one loop. Where the backend's rule takes gradients in parts
+(`<rule>_of_parts`, with a list of them in the place of the gradient), large parameters go into the
+bucket as well: a step is one call, whatever there is, and no gradient is copied.
 
 While a bucket exists it owns the state; `Optimizer.state` opens all buckets, which gives each
 parameter its part back.
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
     from polygrad.backend import Kernels
 
-__all__ = ["LARGE", "Bucket", "updates_each"]
+__all__ = ["LARGE", "Bucket", "takes_parts", "updates_each"]
 
 LARGE = 1 << 14  # elements: from here on, laying end to end costs more than it saves
 
@@ -72,6 +74,7 @@ class Bucket:
         self.inplace = inplace_rule(k, rule)
         alone = layout is not None or updates_each(k, rule, slots)
         self.flat = (len(self.params) > 1 or k.is_complex) and not alone
+        self.in_parts = self.flat and takes_parts(k, rule)
         self.shapes = [tuple(raw(p).shape) for p in self.params]
         sizes = [math.prod(shape) for shape in self.shapes]
         self.cuts = [
@@ -171,7 +174,8 @@ class Bucket:
                 break
         grads: list[Any] = [p.gradient for p in params]
         grads = [raw(g) for g in grads]
-        whole, arrays = self._apply(self.whole, self._join(grads), keywords)
+        g = grads if self.in_parts else self._join(grads)
+        whole, arrays = self._apply(self.whole, g, keywords)
         parts = self._split(whole)
         self.whole, self.parts, self.arrays = whole, parts, arrays  # from here on nothing can fail
         for p, part in zip(params, parts, strict=True):
@@ -192,7 +196,8 @@ class Bucket:
             value = k.backend.copy(value)
             self.inplace(value, g, *self.arrays, **keywords)
             return value, self.arrays
-        value, *arrays = getattr(k, self.rule)(value, g, *self.arrays, **keywords)
+        rule = self.rule + "_of_parts" if self.in_parts else self.rule
+        value, *arrays = getattr(k, rule)(value, g, *self.arrays, **keywords)
         value, *arrays = [
             k.cast(a) if type(a) is k.array_type else k.coerce(a) for a in (value, *arrays)
         ]
@@ -220,3 +225,10 @@ def inplace_rule(k: Kernels, rule: str) -> Callable[..., Any] | None:
 def updates_each(k: Kernels, rule: str, slots: tuple[str, ...]) -> bool:
     """Whether parameters of these Kernels are updated one by one: Note [Buckets]."""
     return not slots and not k.is_complex and inplace_rule(k, rule) is not None
+
+
+def takes_parts(k: Kernels, rule: str) -> bool:
+    """Whether the backend has the rule for gradients in parts: Note [Buckets]."""
+    return not k.is_complex and (
+        k.backend.table.find(rule + "_of_parts", k.device, k.dtype) is not None
+    )

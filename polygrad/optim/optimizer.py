@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from polygrad.config import enable_grad
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
 from polygrad.optim.arguments import as_list, check_parameter, named_pair, names_of, rate_of
-from polygrad.optim.bucket import LARGE, Bucket, updates_each
+from polygrad.optim.bucket import LARGE, Bucket, takes_parts, updates_each
 from polygrad.optim.plan import Plan, failed
 from polygrad.optim.state import constant, entries_of, placed
 from polygrad.tape import Hook
@@ -202,10 +202,10 @@ class Optimizer(ABC):
                 continue
             own = self._state.get(p, {})
             numbers = tuple(own.get(n, value) for n, value in start.items())
-            alone = not self.elementwise or (
-                p.size >= LARGE and not updates_each(p.kernels, self.rule, slots)
-            )
-            alike.setdefault((p.kernels, numbers, id(p) if alone else 0), []).append(p)
+            k = p.kernels
+            together = takes_parts(k, self.rule) or updates_each(k, self.rule, slots)
+            alone = not self.elementwise or (p.size >= LARGE and not together)
+            alike.setdefault((k, numbers, id(p) if alone else 0), []).append(p)
         buckets = [
             Bucket(
                 self.rule,

@@ -88,4 +88,81 @@ def elementwise(f):
             yield f"{name}_adjoint_x", (np.broadcast_to(f(), x.shape), x), {}
 
 
-CASES = {"softmax": softmax, "elementwise": elementwise}
+NORMS = (((4, 6), ((1,), (0,))), ((3, 5, 7), ((0, 2), (2,), (1, 2), (0, 1, 2), (1,))),
+         ((2, 3, 4, 5), ((0, 2, 3), (1, 3), (0, 2))), ((2, 2100), ((1,),)), ((700, 3), ((0,),)),
+         ((40, 9, 11), ((0, 2),)), ((0, 3), ((1,),)), ((1, 1), ((0,),)))  # fmt: skip
+
+
+def norms(f):
+    wide = Numbers("float32" if f.dtype.itemsize == 2 else f.dtype)
+    for shape, choices in NORMS:
+        for axis in choices:
+            kept = [1 if i in axis else n for i, n in enumerate(shape)]
+            for x in layouts(f(*shape)):
+                keywords = {"axis": axis, "eps": 0.01}
+                yield "standardize", (x,), keywords
+                yield "root_mean_standardize", (x,), keywords
+                gs = [f(*shape), wide(*kept), wide(*kept)]
+                statistic = np.abs(wide(*kept))
+                yield "standardize_adjoint_x", (*gs, x, statistic), keywords
+                yield "root_mean_standardize_adjoint_x", (*gs[:2], x, statistic), keywords
+    yield "standardize", (f.edges()[None],), {"axis": (1,), "eps": 1e-5}
+
+
+DECAY = {"weight_decay": 0.1, "maximize": False}
+COUPLED = ({"weight_decay": 0.0, "maximize": True}, DECAY)
+EITHER = tuple({**c, "decoupled_weight_decay": d} for c in COUPLED for d in (False, True))
+ADAM = {"lr": 0.05, "betas": (0.9, 0.99), "eps": 1e-3}
+
+
+def rules():
+    """(rule, how many state arrays, keywords)."""
+    for decay in COUPLED:
+        for momentum, step, nesterov in ((0.0, 1, False), (0.9, 1, True), (0.9, 2, False)):
+            keywords = {**decay, "lr": 0.1, "momentum": momentum, "dampening": 0.25,
+                        "nesterov": nesterov, "step": step}  # fmt: skip
+            yield "sgd_step", int(momentum > 0), keywords
+        yield "adamax_step", 2, {**ADAM, **decay, "step": 3}
+        yield "lion_step", 1, {**decay, "lr": 0.1, "betas": (0.9, 0.99), "step": 2}
+        for momentum, centered in ((0.0, False), (0.9, False), (0.0, True), (0.9, True)):
+            keywords = {**decay, "lr": 0.1, "alpha": 0.9, "eps": 0.01, "momentum": momentum,
+                        "centered": centered, "step": 2}  # fmt: skip
+            yield "rmsprop_step", 1 + (momentum > 0) + centered, keywords
+        yield "adagrad_step", 1, {**decay, "lr": 0.1, "lr_decay": 0.1, "eps": 0.01, "step": 3}
+        yield "adadelta_step", 2, {**decay, "lr": 0.5, "rho": 0.9, "eps": 0.01, "step": 3}
+        for mu in (1, 0.25):
+            keywords = {**decay, "lr": 0.1, "lambd": 0.1, "eta": 0.05, "mu": mu, "step": 3}
+            yield "asgd_step", 1, keywords
+    for decay in EITHER:
+        for state, step in ((2, 1), (3, 7)):
+            yield "adam_step", state, {**ADAM, **decay, "step": step}
+        for step in (1, 50):
+            yield "radam_step", 2, {**ADAM, **decay, "step": step}
+        mus = {"mu": 0.9, "mu_next": 0.8, "mu_product": 0.7}
+        yield "nadam_step", 2, {**ADAM, **decay, **mus, "step": 2}
+    for maximize in (False, True):
+        keywords = {"etas": (0.5, 1.2), "step_sizes": (1e-3, 0.5), "maximize": maximize}
+        yield "rprop_step", 2, {**keywords, "step": 2}
+
+
+SIZES = ((3, 5), (1,), (), (4000,), (0,), (33, 31))
+
+
+def updates(f):
+    """Each rule on one array, and on arrays end to end with gradients in parts."""
+    for name, count, keywords in rules():
+        state = [np.abs(f(7, 301)) for _ in range(count)]
+        if keywords.get("centered"):
+            state[-1] *= 0  # the mean, whose square must not be above the mean square
+        yield name, (f(7, 301), f(301, 7).T, *state), keywords
+        yield name, (f(0), f(0), *(f(0) for _ in range(count))), keywords
+        parts = [f(*shape) for shape in SIZES]
+        n = sum(p.size for p in parts)
+        given = [np.abs(f(n)) for _ in range(count)]
+        if keywords.get("centered"):
+            given[-1] *= 0
+        yield f"{name}_of_parts", (f(n), parts, *given), keywords
+        yield f"{name}_of_parts", (f(6), [f(2, 3).T], *(np.abs(f(6)) for _ in given)), keywords
+
+
+CASES = {"updates": updates, "norms": norms, "softmax": softmax, "elementwise": elementwise}

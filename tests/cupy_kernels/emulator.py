@@ -79,6 +79,7 @@ def library(text):
 
 
 LAUNCHED = defaultdict(set)  # kernels by text
+LAUNCHES = []  # names, in order
 
 
 class Guarded:
@@ -121,6 +122,7 @@ class Module:
             pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
             failed = getattr(loaded, f"run_{name}")(pointers, *grid, *block)
             LAUNCHED[self.text].add(name)
+            LAUNCHES.append(name)
             assert not failed, f"{name}: some threads of a block missed a barrier"
             for each in memory.values():
                 each.back(name)
@@ -169,6 +171,11 @@ LIBRARY = SimpleNamespace(
 )  # fmt: skip
 
 
+class EmulatedLauncher(Launcher):
+    def address(self, x):
+        return x.ctypes.data
+
+
 class EmulatedBackend(NumpyBackend):
     """NumPy's arrays, with the kernels of CuPy's backend."""
 
@@ -179,7 +186,7 @@ class EmulatedBackend(NumpyBackend):
         super().__init__()
         self.own = [Device("emulated:0")]
         self.table.entries.clear()
-        register(self, Launcher(LIBRARY, Module))
+        register(self, EmulatedLauncher(LIBRARY, Module))
 
     def devices(self):
         return self.own

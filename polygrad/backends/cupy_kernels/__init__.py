@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 
 from polygrad.backend import Backend
-from polygrad.backends.cupy_kernels import elementwise, softmax
+from polygrad.backends.cupy_kernels import elementwise, norms, softmax, updates
 from polygrad.backends.cupy_kernels.launcher import OPTIONS, Family, Launcher
 
 __all__ = ["FAMILIES", "OPTIONS", "Family", "Launcher", "register"]
 
-FAMILIES: tuple[Family, ...] = (softmax.FAMILY, elementwise.FAMILY)
+FAMILIES: tuple[Family, ...] = (softmax.FAMILY, elementwise.FAMILY, norms.FAMILY, updates.FAMILY)
 
 
 def register(backend: Backend, launcher: Launcher) -> None:

@@ -79,6 +79,14 @@ class Launcher:
         """C-ordered, not filled."""
         return self.library.empty(shape, dtype)
 
+    def nothing(self) -> Array:
+        """For an argument that is not looked at: no integers."""
+        return self.library.empty((1,), "int64")
+
+    def address(self, x: Array) -> int:
+        """Where the memory of x is."""
+        return int(x.data.ptr)
+
     def like(self, x: Array, dtype: Any = None) -> Array:
         """Not filled, and in memory in the order of x, which is dense."""
         return self.library.empty_like(x, dtype=dtype)

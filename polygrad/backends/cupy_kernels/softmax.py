@@ -7,7 +7,7 @@ from typing import Any
 
 from polygrad.backends.cupy_kernels.launcher import Family, Launcher, Row, forward
 from polygrad.backends.cupy_kernels.layout import one_row, rows_of
-from polygrad.backends.cupy_kernels.text import REALS
+from polygrad.backends.cupy_kernels.text import REALS, wide_name
 from polygrad.kernels import Array, Kernels
 
 __all__ = ["FAMILY"]
@@ -152,8 +152,7 @@ def _cross_entropy(
         out = gpu.empty(target.shape, logs.dtype)
         gpu.over_all(FAMILY, "cross_entropy", logs, n, logs, target, out, n, *numbers)
         return out
-    wide = "float32" if logs.dtype.itemsize == 2 else logs.dtype.name
-    sums = gpu.empty((max(1, min(MOST_SUMS, n // SUMS)),), wide)
+    sums = gpu.empty((max(1, min(MOST_SUMS, n // SUMS)),), wide_name(logs.dtype.name))
     rows, last = one_row(n), one_row(sums.size)
     dtype, out = logs.dtype.name, gpu.empty((), logs.dtype)
     gpu.run(FAMILY, "cross_entropy_sums", dtype, sums.size, rows.lanes,

@@ -22,7 +22,7 @@ order of a sum depends on the shape alone.
 
 from __future__ import annotations
 
-__all__ = ["COMPLEX", "FLOAT16", "INTEGERS", "NUMBERS", "REALS", "source"]
+__all__ = ["COMPLEX", "FLOAT16", "INTEGERS", "NUMBERS", "REALS", "source", "wide_name"]
 
 REALS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -161,3 +161,8 @@ def source(text: str, dtype: str) -> str:
     """What is compiled for one dtype: types, rows where they are used, then the kernels."""
     largest = f"#define LARGEST {_LARGEST[dtype]}\n" if dtype in _LARGEST else ""
     return _START + _TYPES[dtype] + largest + (_ROWS if "ROWS" in text else "") + text
+
+
+def wide_name(dtype: str) -> str:
+    """The dtype that real numbers of `dtype` are computed in: A of its kernels."""
+    return "float32" if dtype in REALS[:2] else dtype
