@@ -32,7 +32,7 @@ KERNEL standardize(const T* x, T* h, A* means, A* vars, double eps, ROWS) {
     if (r.first) means[r.group] = mean, vars[r.group] = var;
 }
 
-KERNEL standardize_adjoint_x(const T* g, const A* g_means, const A* g_vars, const T* h,
+KERNEL standardize_adjoint(const T* g, const A* g_means, const A* g_vars, const T* h,
                              const A* vars, T* out, double eps, ROWS) {
     __shared__ A shared[BLOCK];
     Row r = row(ROW);
@@ -68,7 +68,7 @@ KERNEL root_mean_standardize(const T* x, T* h, A* means, double eps, ROWS) {
     if (r.first) means[r.group] = mean;
 }
 
-KERNEL root_mean_standardize_adjoint_x(const T* g, const A* g_means, const T* h, const A* means,
+KERNEL root_mean_adjoint(const T* g, const A* g_means, const T* h, const A* means,
                                        T* out, double eps, ROWS) {
     __shared__ A shared[BLOCK];
     Row r = row(ROW);
@@ -103,9 +103,8 @@ def _forward(name: str, statistics: int) -> Any:
     return call
 
 
-def _adjoint(of: str, statistics: int) -> Any:
+def _adjoint(name: str, statistics: int) -> Any:
     """From the cotangents of h and of the statistics, from h and the last of the statistics."""
-    name = f"{of}_adjoint_x"
 
     def call(
         gpu: Launcher, F: Kernels, g: Array, *more: Array, axis: Any, eps: float
@@ -130,10 +129,11 @@ FAMILY = Family(
     TEXT,
     (
         Row("standardize", _forward("standardize", 2), REALS, ("standardize",)),
-        Row("standardize_adjoint_x", _adjoint("standardize", 2), REALS, ("standardize_adjoint_x",)),
+        Row("standardize_adjoint", _adjoint("standardize_adjoint", 2), REALS,
+            ("standardize_adjoint",)),
         Row("root_mean_standardize", _forward("root_mean_standardize", 1), REALS,
             ("root_mean_standardize",)),
-        Row("root_mean_standardize_adjoint_x", _adjoint("root_mean_standardize", 1), REALS,
-            ("root_mean_standardize_adjoint_x",)),
+        Row("root_mean_adjoint", _adjoint("root_mean_adjoint", 1), REALS,
+            ("root_mean_adjoint",)),
     ),
 )  # fmt: skip

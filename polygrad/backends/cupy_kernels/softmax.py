@@ -37,7 +37,7 @@ KERNEL log_softmax(const T* x, T* out, ROWS) {
     EACH(j) out[place(r, j)] = narrow(wide(x[place(r, j)]) - top - total);
 }
 
-KERNEL softmax_adjoint_x(const T* g, const T* y, T* out, ROWS) {
+KERNEL softmax_adjoint(const T* g, const T* y, T* out, ROWS) {
     __shared__ A shared[BLOCK];
     Row r = row(ROW);
     A total = 0;
@@ -46,7 +46,7 @@ KERNEL softmax_adjoint_x(const T* g, const T* y, T* out, ROWS) {
     EACH(j) out[place(r, j)] = narrow(wide(y[place(r, j)]) * (wide(g[place(r, j)]) - total));
 }
 
-KERNEL log_softmax_adjoint_x(const T* g, const T* y, T* out, ROWS) {
+KERNEL log_softmax_adjoint(const T* g, const T* y, T* out, ROWS) {
     __shared__ A shared[BLOCK];
     Row r = row(ROW);
     A total = 0;
@@ -179,9 +179,9 @@ FAMILY = Family(
     (
         Row("softmax", _along("softmax"), REALS, ("softmax",)),
         Row("log_softmax", _along("log_softmax"), REALS, ("log_softmax",)),
-        Row("softmax_adjoint_x", _adjoint("softmax_adjoint_x"), REALS, ("softmax_adjoint_x",)),
-        Row("log_softmax_adjoint_x", _adjoint("log_softmax_adjoint_x"), REALS,
-            ("log_softmax_adjoint_x",)),
+        Row("softmax_adjoint", _adjoint("softmax_adjoint"), REALS, ("softmax_adjoint",)),
+        Row("log_softmax_adjoint", _adjoint("log_softmax_adjoint"), REALS,
+            ("log_softmax_adjoint",)),
         Row("cross_entropy", _cross_entropy, REALS,
             ("cross_entropy", "cross_entropy_sums", "cross_entropy_total")),
         Row("cross_entropy_slope", _slope, REALS, ("cross_entropy_slope",)),
