@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from polygrad_conformance import audit, numpy_reference
@@ -10,6 +13,8 @@ from polygrad_conformance.checks import KINDS
 from polygrad_conformance.collection import Selection, collect, digest, select
 from polygrad_conformance.declarations import dtypes_of, load_data, subjects
 from tests.test_standard import CONSTANT_FUNCTIONS, DIFFERENTIABLE, WITHOUT
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_no_gap():
@@ -41,6 +46,13 @@ def test_every_function_of_the_standard_is_declared():
 def test_every_kind_has_cases_at_its_level():
     assert {case.check for case in collect("full")} == set(KINDS)
     assert {case.check for case in collect("smoke")} == set(KINDS) - {"gradgrad"}
+
+
+@pytest.mark.parametrize("level", ["smoke", "full"])
+def test_the_documentation_says_how_many_cases_there_are(level):
+    text = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+    (said,) = re.findall(rf"^\| `{level}` \|.*?([\d,]+) cases", text, re.MULTILINE)
+    assert int(said.replace(",", "")) == pytest.approx(len(collect(level)), rel=0.05)
 
 
 def test_what_is_differentiable_has_gradients():
