@@ -72,8 +72,13 @@ views: $(VENV)/.test ## Random programs of views and writes: make views PROGRAMS
 	done; done
 
 .PHONY: bench
-bench: $(VENV)/.bench ## Ratios against hand-written NumPy and PyTorch
+bench: $(VENV)/.bench ## Ratios to PyTorch, hand-written NumPy and other tapes: make bench ARGS="--only mlp"
 	$(python) -m benchmarks $(ARGS)
+
+.PHONY: bench-compare
+bench-compare: $(if $(BASE),$(VENV)/.bench) ## Ratios to another revision: make bench-compare BASE=main~5
+	@test -n "$(BASE)" || { echo 'make bench-compare: say which: make bench-compare BASE=revision'; exit 2; }
+	$(python) -m benchmarks.compare "$(BASE)" $(ARGS)
 
 .PHONY: citizens
 citizens: $(VENV)/.test ## Gradients of SciPy and scikit-learn, call by call; writes docs/scipy_and_sklearn.md
@@ -119,7 +124,7 @@ distclean: clean ## Remove the virtual environment too
 
 $(VENV)/.demo:  extras := examples$(sycl)
 $(VENV)/.test:  extras := dev,examples,conformance,jax$(sycl)
-$(VENV)/.bench: extras := bench,examples$(sycl)
+$(VENV)/.bench: extras := bench
 $(VENV)/.suite: extras := array-api-tests,dev$(sycl)
 $(VENV)/.parity: extras := parity,scipy
 

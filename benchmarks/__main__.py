@@ -1,75 +1,44 @@
-"""`python -m benchmarks`: run the workloads, print the table, keep the samples."""
+"""`python -m benchmarks`: run the workloads, print the table, draw it, keep the samples."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
-from benchmarks import report
-from benchmarks.children import Children
+from benchmarks import picture, report, run
+from benchmarks.children import Player
 from benchmarks.contenders import CONTENDERS
-from benchmarks.measure import measure
-from benchmarks.workload import Workload
-from benchmarks.workloads import WORKLOADS
-
-
-def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--only", metavar="NAME", action="append", default=[],
-                        help="workloads whose name starts with NAME (may be repeated)")
-    parser.add_argument("--contender", metavar="NAME", action="append", default=[],
-                        choices=list(CONTENDERS), help="of %(choices)s (may be repeated)")
-    parser.add_argument("--rounds", type=int, default=25, help="turns of each (%(default)s)")
-    parser.add_argument("--quick", action="store_true", help="few and short turns: a smoke test")
-    parser.add_argument("--device", default="cpu", help="for polygrad and PyTorch (%(default)s)")
-    parser.add_argument("--threads", type=int, default=2, help="threads for all (%(default)s)")
-    parser.add_argument("--results", type=Path, default=report.RESULTS,
-                        help="folder for samples and picture (%(default)s)")
-    return parser.parse_args()  # fmt: skip
-
-
-def chosen(names: list[str]) -> list[Workload]:
-    """The workloads whose name starts with one of `names`; all, if there are none."""
-    found = [w for w in WORKLOADS if not names or w.name.startswith(tuple(names))]
-    if not found:
-        sys.exit(f"no workload is called {', '.join(names)}: there are "
-                 f"{', '.join(workload.name for workload in WORKLOADS)}")  # fmt: skip
-    return found
 
 
 def main() -> None:
-    arguments = parse_arguments()
-    device = arguments.device
-    rounds, block_seconds = (5, 0.005) if arguments.quick else (arguments.rounds, 0.025)
-    reasons = {name: c.reason_to_skip(device) for name, c in CONTENDERS.items()}
-    able = [
-        name
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--contender", metavar="NAME", action="append", default=[],
+                        choices=list(CONTENDERS), help="of %(choices)s (may be repeated)")
+    run.add_options(parser)
+    options = parser.parse_args()
+    reasons = {name: c.reason_to_skip(options.device) for name, c in CONTENDERS.items()}
+    players = {
+        name: Player(name)
         for name, reason in reasons.items()
-        if reason is None and (not arguments.contender or name in arguments.contender)
+        if reason is None and (not options.contender or name in options.contender)
+    }
+    workloads = run.chosen(options.only)
+    results = run.measured(options, players, workloads)
+    about = report.circumstances(options.device, options.threads)
+    run.introduce(options, about, f"polygrad {about['revision']}")
+    rows = [
+        report.row(workload, results[workload.name], options.device)
+        for workload in workloads
+        if workload.name in results
     ]
-
-    workloads, results = chosen(arguments.only), {}
-    with Children(arguments.threads) as children:
-        for workload in workloads:
-            print(f"{workload.name}: {workload.about}", file=sys.stderr, flush=True)
-            results[workload.name] = measure(
-                workload, children, able, device, rounds, block_seconds
-            )
-
-    about = report.circumstances(device, arguments.threads)
-    print(f"\npolygrad {about['revision']} on {device}, Python {about['python']}, "
-          f"{arguments.threads} threads.\nMedian of {rounds} rounds in turns (+- half the quartile "
-          "range); ratio of the medians (quartiles of the ratios within a round)\n")  # fmt: skip
-    rows = [report.row(workload, results[workload.name], device) for workload in workloads]
     print(report.table(rows, report.HEADER))
     for name, reason in reasons.items():
         if reason:
             print(f"{name}: {reason}")
-    load, cores = about["machine"]["load"], about["machine"]["cores"]
-    if load is not None and load > cores + 0.5:
-        print(f"Others were running: the load is {load:.1f} on {cores} cores. Measure again alone.")
-    print(f"\nSamples, versions and machine: {report.save(arguments.results, about, results)}")
+    run.warn_if_busy(about)
+    path = report.save(options.results, about, results)
+    print(f"\nSamples, versions and machine: {path}")
+    drawn = picture.draw(path.with_suffix(".svg"), workloads, results)
+    print(f"Picture: {drawn}" if drawn else "No picture: pip install matplotlib")
 
 
 if __name__ == "__main__":

@@ -26,14 +26,20 @@ class Child:
     def __init__(self) -> None:
         self.step = None
 
-    def start(self, contender, root):
-        """Import the library of a contender, polygrad from the folder `root` if there is one."""
+    def start(self, contender, root, threads, clock):
+        """Import the library of a contender, polygrad from the folder `root` if there is one.
+
+        It sees as many cores as it may use threads: not every library can be told a number.
+        """
+        self.clock = getattr(time, clock)
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
         if root is not None:
             sys.path.insert(0, root)
             importlib.import_module("polygrad")
             sys.path.remove(root)
         self.contender = CONTENDERS[contender]
-        self.contender.prepare()
+        self.contender.prepare(threads)
 
     def workload(self, name):
         from benchmarks.workloads import WORKLOADS
@@ -55,10 +61,11 @@ class Child:
 
     def time(self, count):
         """The seconds of `count` steps."""
-        step, start = self.step, time.perf_counter()
+        step, clock = self.step, self.clock
+        start = clock()
         for _ in range(count):
             step()
-        return time.perf_counter() - start
+        return clock() - start
 
     def reported(self, count):
         """The sum of the seconds that `count` steps say they took."""

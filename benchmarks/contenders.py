@@ -44,13 +44,11 @@ class Contender:
         except importlib.metadata.PackageNotFoundError:
             return None
 
-    def prepare(self) -> None:
-        """Import it, in the process that it will run in, and give it the threads it may use."""
+    def prepare(self, threads: int) -> None:
+        """Import it, in the process that it will run in, and tell it how many threads to use."""
         module = importlib.import_module(self.module)
         if self.module == "torch":
-            import os
-
-            module.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+            module.set_num_threads(threads)
 
 
 FAST = "polygrad[fast]"
@@ -67,6 +65,9 @@ CONTENDERS = {
     "PyTorch": Contender("torch", "pip install torch==2.13.0", "PyTorch", ("cpu", "cuda")),
     "NumPy": Contender("numpy", "pip install numpy", "NumPy"),
     "dpnp": Contender("dpnp", "pip install dpnp", "dpnp", ("sycl",)),
+    "JAX": Contender("jax", "pip install jax", "JAX", environment={"JAX_PLATFORMS": "cpu"}),
+    "autograd": Contender("autograd", "pip install autograd", "autograd"),
+    "MyGrad": Contender("mygrad", "pip install mygrad", "MyGrad"),
 }  # fmt: skip
 
 

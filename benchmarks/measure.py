@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from benchmarks.children import Children
-from benchmarks.contenders import CONTENDERS
 from benchmarks.workload import Workload
 
 # A block does its work `count` times and returns the seconds that one took.
@@ -50,31 +49,29 @@ def interleave(blocks: Mapping[str, Block], rounds: int, block_seconds: float) -
 
 
 def seconds(
-    workload: Workload, names: Sequence[str], children: Children, device: str, rounds: int,
-    block_seconds: float,
-) -> Samples:  # fmt: skip
+    workload: Workload, children: Children, device: str, rounds: int, block_seconds: float
+) -> Samples:
     """The seconds of each round."""
 
     def block(name: str) -> Block:
-        child = children.get(name, workload.environment, workload.apart)
+        child = children.get(name, workload)
         child.ask("prepare", workload=workload.name, device=device)
         return lambda count: child.ask(workload.measure, count=count) / count / workload.calls
 
-    return interleave({name: block(name) for name in names}, rounds, block_seconds)
+    blocks = {name: block(name) for name in children.able(workload)}
+    return interleave(blocks, rounds, block_seconds)
 
 
-def memory(
-    workload: Workload, names: Sequence[str], children: Children, device: str
-) -> Samples:
+def memory(workload: Workload, children: Children, device: str) -> Samples:
     """What a step needs, and how much of that is fresh, in processes that do nothing else."""
     samples: Samples = {}
-    for name in names:
-        child = children.start(name, workload.environment)
+    for name in children.able(workload):
+        child = children.start(name, workload)
         peak = child.ask("peak", workload=workload.name, device=device)
         child.close()
         samples[name] = [peak]
         if workload.measure == "fresh":
-            child = children.start(name, workload.environment)
+            child = children.start(name, workload)
             child.ask("prepare", workload=workload.name, device=device)
             child.ask("faults", count=STEPS)
             samples[name] = [child.ask("faults", count=STEPS) / STEPS / peak]
@@ -83,11 +80,9 @@ def memory(
 
 
 def measure(
-    workload: Workload, children: Children, names: Sequence[str], device: str, rounds: int,
-    block_seconds: float,
-) -> Samples:  # fmt: skip
-    """What is measured of a workload, by contender, for those of `names` that have it."""
-    able = [name for name in names if CONTENDERS[name].text in workload.setups]
+    workload: Workload, children: Children, device: str, rounds: int, block_seconds: float
+) -> Samples:
+    """What is measured of a workload, by the names of those who have it."""
     if workload.measure in ("peak", "fresh"):
-        return memory(workload, able, children, device)
-    return seconds(workload, able, children, device, rounds, block_seconds)
+        return memory(workload, children, device)
+    return seconds(workload, children, device, rounds, block_seconds)

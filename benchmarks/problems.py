@@ -56,6 +56,13 @@ def uniform(shapes: Mapping[str, tuple[int, ...]], seed: int) -> Parameters:
     return found
 
 
+def pair_of_normal(shape: tuple[int, ...], seed: int) -> Batch:
+    """Two arrays of normal numbers."""
+    rng = np.random.default_rng(seed)
+    first, second = (rng.standard_normal(shape, dtype=np.float32) for _ in range(2))
+    return first, second
+
+
 @dataclass(frozen=True)
 class Training:
     """How a problem is trained: names of a function of nn.functional and of a class of optim."""
@@ -132,23 +139,113 @@ class Encoder:
     training: Training
     seed: int = 0
 
-    def parameters(self) -> Parameters:
-        """Names and shapes of nn.TransformerEncoderLayer."""
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Those of nn.TransformerEncoderLayer."""
         width, hidden = self.width, self.hidden
-        return uniform({
+        return {
             "self_attn.in_proj_weight": (3 * width, width), "self_attn.in_proj_bias": (3 * width,),
             "self_attn.out_proj.weight": (width, width), "self_attn.out_proj.bias": (width,),
             "linear1.weight": (hidden, width), "linear1.bias": (hidden,),
             "linear2.weight": (width, hidden), "linear2.bias": (width,),
             "norm1.weight": (width,), "norm1.bias": (width,),
             "norm2.weight": (width,), "norm2.bias": (width,),
-        }, self.seed)  # fmt: skip
+        }  # fmt: skip
+
+    def parameters(self) -> Parameters:
+        """An array of each shape."""
+        return uniform(self.shapes(), self.seed)
 
     def data(self) -> Batch:
         """What goes in and what shall come out, both (batch, length, width), float32."""
+        return pair_of_normal((self.batch, self.length, self.width), self.seed + 1)
+
+
+@dataclass(frozen=True)
+class Residual:
+    """A block of a residual network: two convolutions of 3x3 with normalisation, and a sum."""
+
+    batch: int
+    channels: int
+    side: int
+    training: Training
+    seed: int = 0
+
+    def parameters(self) -> Parameters:
+        """Weights of two convolutions, and weight and bias of the normalisation after each."""
+        n, shapes = self.channels, {}
+        for k in (1, 2):
+            shapes[f"conv{k}.weight"] = (n, n, 3, 3)
+            shapes[f"norm{k}.weight"] = shapes[f"norm{k}.bias"] = (n,)
+        return uniform(shapes, self.seed)
+
+    def data(self) -> Batch:
+        """What goes in and what shall come out, both (batch, channels, side, side), float32."""
+        return pair_of_normal((self.batch, self.channels, self.side, self.side), self.seed + 1)
+
+
+@dataclass(frozen=True)
+class Letters:
+    """A transformer that guesses the next letter: layers as in `Encoder` that look back only."""
+
+    batch: int
+    length: int
+    letters: int
+    width: int
+    heads: int
+    hidden: int
+    layers: int
+    training: Training
+    seed: int = 0
+
+    def layer(self) -> Encoder:
+        """One of the layers."""
+        return Encoder(
+            self.batch, self.length, self.width, self.heads, self.hidden, self.training
+        )
+
+    def parameters(self) -> Parameters:
+        """Vectors of letters and places; the layers; the map to scores."""
+        shapes = {"letter.weight": (self.letters, self.width)}
+        shapes["place.weight"] = (self.length, self.width)
+        for k in range(self.layers):
+            for name, shape in self.layer().shapes().items():
+                shapes[f"layers.{k}.{name}"] = shape
+        shapes |= {"out.weight": (self.letters, self.width), "out.bias": (self.letters,)}
+        return uniform(shapes, self.seed)
+
+    def data(self) -> Batch:
+        """Letters and those that follow, both (batch, length), int64."""
         rng = np.random.default_rng(self.seed + 1)
-        shape = (self.batch, self.length, self.width)
-        return tuple(rng.standard_normal(shape, dtype=np.float32) for _ in range(2))
+        text = rng.integers(self.letters, size=(self.batch, self.length + 1))
+        return np.ascontiguousarray(text[:, :-1]), np.ascontiguousarray(text[:, 1:])
+
+
+@dataclass(frozen=True)
+class Bags:
+    """Bags of words: the mean of their vectors, and a linear map to classes."""
+
+    batch: int
+    words_in_bag: int
+    words: int
+    width: int
+    classes: int
+    training: Training
+    seed: int = 0
+
+    def parameters(self) -> Parameters:
+        """The vectors of the words, then weight and bias."""
+        return uniform({
+            "bag.weight": (self.words, self.width),
+            "out.weight": (self.classes, self.width), "out.bias": (self.classes,),
+        }, self.seed)  # fmt: skip
+
+    def data(self) -> Batch:
+        """Bags (batch, words_in_bag) and labels (batch,), int64."""
+        rng = np.random.default_rng(self.seed + 1)
+        return (
+            rng.integers(self.words, size=(self.batch, self.words_in_bag)),
+            rng.integers(self.classes, size=self.batch),
+        )
 
 
 @dataclass(frozen=True)
@@ -209,6 +306,9 @@ WIDE_SGD = Classification(512, (784, 1024, 10), "ReLU", Training("cross_entropy"
 WIDE_ADAM = Classification(512, (784, 1024, 10), "ReLU", Training("cross_entropy", "Adam", 1e-3))
 CNN = Images(32, (1, 16, 32), 28, 10, Training("cross_entropy", "SGD", 1e-2))
 ENCODER = Encoder(8, 128, 256, 4, 1024, Training("mse_loss", "AdamW", 1e-3))
+RESNET = Residual(16, 32, 16, Training("mse_loss", "SGD", 1e-2))
+LETTERS = Letters(16, 64, 80, 64, 4, 256, 2, Training("cross_entropy", "AdamW", 1e-3))
+BAGS = Bags(256, 20, 10_000, 64, 4, Training("cross_entropy", "SGD", 1e-1))
 LSTM = Recurrence(16, 50, 64, 64, Training("mse_loss", "SGD", 1e-2))
 # The size of scikit-learn's digits.
 DIGITS = Table(1797, 64, 10)

@@ -13,12 +13,10 @@ from pathlib import Path
 
 from benchmarks.contenders import CONTENDERS, FAST
 from benchmarks.goals import duration
+from benchmarks.measure import Samples
 from benchmarks.workload import Workload
 
 RESULTS = Path(__file__).parent / "results"
-
-# What is measured of each contender, by contender; of times, the seconds of each round.
-Samples = Mapping[str, Sequence[float]]
 
 # Columns: what was measured of these, then ratios of the first to the second.
 MEASURED = ("polygrad", FAST, "PyTorch", "NumPy", "dpnp")

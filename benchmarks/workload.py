@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from benchmarks.contenders import Setup
@@ -28,8 +28,9 @@ class Workload:
         The bytes that the system has to map into the process for it, as a share of that peak:
         0 where the memory of the last step is used again.
 
-    It runs in a process with all workloads that have the same `environment` and `apart`, a name:
-    what must not find the imports of others goes apart. Its goals are about devices of one kind.
+    It runs in a process with all workloads that have the same number of `threads` (None: that of
+    the run) and the same name in `apart`: what must not find the imports of others goes apart. Its
+    goals are about devices of one kind.
     """
 
     name: str
@@ -39,5 +40,5 @@ class Workload:
     goals_on: str = "cpu"
     calls: int = 1
     measure: Measure = "time"
-    environment: Mapping[str, str] = field(default_factory=dict)
+    threads: int | None = None
     apart: str = ""

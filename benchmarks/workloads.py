@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contenders import CONTENDERS, FAST, Setup, side_by_side
+from benchmarks.functional import losses, peers
+from benchmarks.functional.losses import LOSSES
 from benchmarks.goals import AtMost, AtMostOver, AtMostTimes, Goal
 from benchmarks.handwritten import estimators as estimators_by_hand
 from benchmarks.handwritten import networks as networks_by_hand
@@ -17,6 +19,8 @@ from benchmarks.handwritten import networks_dpnp
 from benchmarks.handwritten import operations as by_hand
 from benchmarks.problems import (
     CALLS,
+    CHAIN_K,
+    CHAIN_LENGTH,
     CLOUDS,
     CNN,
     DIGITS,
@@ -28,6 +32,9 @@ from benchmarks.problems import (
     WIDE_ADAM,
     WIDE_SGD,
     Table,
+    chain_factor,
+    chain_start,
+    large_array,
 )
 from benchmarks.taped import estimators, networks, operations
 from benchmarks.workload import Measure, Workload
@@ -55,7 +62,22 @@ def training(
 ) -> Workload:
     """The row of a training step."""
     setups = side_by_side(networks.training, networks_by_hand.training, problem=problem)
+    if measure == "time" and type(problem) in LOSSES:
+        setups |= peers.setups(partial(peers.training, problem=problem))
     return Workload(name, about, setups, goals, measure=measure)
+
+
+def chain(name: str, about: str, factor: str, goals: tuple[Goal, ...] = ()) -> Workload:
+    """The row of a chain with a factor of this kind."""
+    setups = side_by_side(operations.chain, by_hand.chain, factor=factor)
+    if factor != "tracked":
+        k = CHAIN_K if factor == "number" else chain_factor()
+        setups |= peers.setups(
+            lambda peer: peers.gradient(
+                peer, partial(losses.chain, length=CHAIN_LENGTH), [chain_start()], k
+            )
+        )
+    return Workload(name, about, setups, goals)
 
 
 def estimator(
@@ -90,22 +112,17 @@ WORKLOADS = (
         goals=(AtMost(1.5e-6),),
         calls=CALLS,
     ),
-    Workload(
+    chain(
         "chain", "z = z*k + k, 1000 times on 10 float32, k constant; forward and backward",
-        side_by_side(operations.chain, by_hand.chain, factor="constant"),
-        goals=(AtMostTimes(0.55, "PyTorch"),),
+        "constant", (AtMostTimes(0.55, "PyTorch"),),
     ),
-    Workload(
-        "chain-number", "the chain, k a Python number",
-        side_by_side(operations.chain, by_hand.chain, factor="number"),
-    ),
-    Workload(
-        "chain-tracked", "the chain, k requires grad too",
-        side_by_side(operations.chain, by_hand.chain, factor="tracked"),
-    ),
+    chain("chain-number", "the chain, k a Python number", "number"),
+    chain("chain-tracked", "the chain, k requires grad too", "tracked"),
     Workload(
         "large", "sum(e^(-x tanh(x/2 + 1/4))) of 4 million float32, and its gradient",
-        side_by_side(operations.large, by_hand.large),
+        side_by_side(operations.large, by_hand.large) | peers.setups(
+            lambda peer: peers.gradient(peer, losses.bump, [large_array()])
+        ),
         goals=(
             AtMostTimes(0.8, "PyTorch"), AtMostTimes(0.5, "PyTorch", FAST),
             AtMostTimes(1.05, "NumPy"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,14 +14,19 @@ import pytest
 
 import polygrad as pg
 from benchmarks import problems, report
+from benchmarks.contenders import CONTENDERS
+from benchmarks.functional import peers
 from benchmarks.handwritten import networks as by_hand
 from benchmarks.handwritten import operations
 from benchmarks.problems import (
+    BAGS,
     CNN,
     ENCODER,
+    LETTERS,
     LSTM,
     MLP_ADAM,
     MLP_SGD,
+    RESNET,
     TINY,
     Classification,
     Training,
@@ -40,6 +46,9 @@ PROBLEMS = {
     "mlp-adam": MLP_ADAM,
     "cnn": replace(CNN, batch=4),
     "lstm": replace(LSTM, features=48, steps=20),
+    "resnet": replace(RESNET, batch=3, channels=8, side=10),
+    "letters": replace(LETTERS, batch=2, length=12, width=16, hidden=24),
+    "bags": replace(BAGS, batch=16, words=100),
     "encoder": replace(ENCODER, batch=2, length=24, width=32, hidden=48),
 }
 each_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
@@ -49,7 +58,8 @@ each_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEM
 def test_handwritten_gradients_of_a_network(problem):
     x, y = problem.data()
     model = taped.network(pg, "cpu", problem)
-    loss = getattr(pg.nn.functional, problem.training.loss)(model(pg.tensor(x)), pg.tensor(y))
+    target = pg.tensor(y.reshape(-1) if y.dtype == np.int64 else y)
+    loss = getattr(pg.nn.functional, problem.training.loss)(model(pg.tensor(x)), target)
     loss.backward()
     parameters = problem.parameters()
     differentiate = by_hand.GRADIENTS[type(problem)](problem)
@@ -90,6 +100,31 @@ def test_goals_are_said_on_the_devices_that_they_are_about():
     table = report.table([report.row(row, samples, "sycl:cpu:0")], report.HEADER)
     assert "2.00" in table
     assert "PyTorch" not in table
+
+
+@pytest.mark.parametrize("peer", peers.DIFFERENTIATE)
+@pytest.mark.parametrize(
+    "name", [name for name, problem in PROBLEMS.items() if type(problem) in peers.LOSSES]
+)
+def test_training_with_a_peer_follows_the_one_by_hand(peer, name):
+    if reason := CONTENDERS[peer].reason_to_skip("cpu"):
+        pytest.skip(reason)
+    problem = PROBLEMS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the peer's, about NumPy
+        ours, theirs = peers.training(peer, problem), by_hand.training(problem)
+        for _ in range(3):
+            assert_close(np.float32(ours()), np.float32(theirs()))
+
+
+@pytest.mark.parametrize("name", [name for name, p in PROBLEMS.items() if type(p) in peers.LOSSES])
+def test_losses_for_peers(name):
+    problem = PROBLEMS[name]
+    parameters, (x, y) = list(problem.parameters().values()), problem.data()
+    want = by_hand.GRADIENTS[type(problem)](problem)(parameters, x, y)[0]
+    if isinstance(problem, problems.Classification):
+        y = np.eye(problem.sizes[-1], dtype=np.float32)[y]
+    assert_close(peers.loss_of(problem)(np, parameters, x, y), np.float32(want))
 
 
 def test_handwritten_gradients_of_the_chain():

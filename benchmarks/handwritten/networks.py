@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.handwritten.encoder import EncoderLayer
-from benchmarks.handwritten.images import ConvolutionalNetwork
+from benchmarks.handwritten.encoder import EncoderLayer, LetterReader
+from benchmarks.handwritten.images import ConvolutionalNetwork, ResidualBlock
 from benchmarks.handwritten.layers import Scratch, cross_entropy, relu_backward, squared_error
 from benchmarks.handwritten.optimizers import OPTIMIZERS
-from benchmarks.problems import Classification, Encoder, Images, Recurrence
+from benchmarks.problems import Bags, Classification, Encoder, Images, Letters, Recurrence, Residual
 
 
 class Classifier:
@@ -144,9 +144,35 @@ class LSTMReader:
         return [in_ih, in_hh, in_bias, in_bias.copy()]
 
 
+class BagClassifier:
+    """The mean of the vectors of words, and a linear map; a word has what all its bags have."""
+
+    def __init__(self, problem: Bags) -> None:
+        self.problem, self.scratch = problem, Scratch()
+
+    def __call__(self, parameters, bags, labels):
+        vectors, weight, bias = parameters
+        p, scratch = self.problem, self.scratch
+        words = scratch("words", (*bags.shape, p.width))
+        np.take(vectors, bags, axis=0, out=words, mode="clip")
+        means = np.add.reduce(words, axis=1, out=scratch("means", (p.batch, p.width)))
+        means *= 1 / p.words_in_bag
+        logits = np.matmul(means, weight.T, out=scratch("logits", (p.batch, p.classes)))
+        logits += bias
+        loss, g = cross_entropy(logits, labels)
+        in_weight, in_bias = g.T @ means, g.sum(axis=0)
+        np.matmul(g, weight, out=means)
+        means *= 1 / p.words_in_bag
+        in_vectors = scratch("in_vectors", vectors.shape)
+        in_vectors[...] = 0
+        words[...] = means[:, None]
+        np.add.at(in_vectors, bags.reshape(-1), words.reshape(-1, p.width))
+        return loss, [in_vectors, in_weight, in_bias]
+
+
 GRADIENTS: dict[type, Callable[[Any], Any]] = {
     Classification: Classifier, Images: ConvolutionalNetwork, Encoder: EncoderLayer,
-    Recurrence: LSTMReader,
+    Recurrence: LSTMReader, Residual: ResidualBlock, Letters: LetterReader, Bags: BagClassifier,
 }  # fmt: skip
 
 

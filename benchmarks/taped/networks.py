@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from benchmarks.problems import Classification, Encoder, Images, Recurrence
+from benchmarks.problems import Bags, Classification, Encoder, Images, Letters, Recurrence, Residual
 
 
 def classifier(lib: Any, problem: Classification) -> Any:
@@ -47,8 +47,66 @@ def recurrent(lib: Any, problem: Recurrence) -> Any:
     return Reader(problem.features, problem.hidden)
 
 
+def residual(lib: Any, problem: Residual) -> Any:
+    """A block of a residual network."""
+    nn, n = lib.nn, problem.channels
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv1 = nn.Conv2d(n, n, 3, padding=1, bias=False)
+            self.norm1 = nn.BatchNorm2d(n, track_running_stats=False)
+            self.conv2 = nn.Conv2d(n, n, 3, padding=1, bias=False)
+            self.norm2 = nn.BatchNorm2d(n, track_running_stats=False)
+
+        def forward(self, x):
+            inner = nn.functional.relu(self.norm1(self.conv1(x)))
+            return nn.functional.relu(x + self.norm2(self.conv2(inner)))
+
+    return Block()
+
+
+def letters(lib: Any, problem: Letters) -> Any:
+    """A transformer that looks back: the scores of the next letter, a row for each place."""
+    nn, p = lib.nn, problem
+
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.letter = nn.Embedding(p.letters, p.width)
+            self.place = nn.Embedding(p.length, p.width)
+            self.layers = nn.ModuleList([encoder(lib, p.layer()) for _ in range(p.layers)])
+            self.out = nn.Linear(p.width, p.letters)
+
+        def forward(self, x):
+            hidden = nn.Transformer.generate_square_subsequent_mask(p.length, device=x.device)
+            h = self.letter(x) + self.place(lib.arange(p.length, device=x.device))
+            for layer in self.layers:
+                h = layer(h, hidden, is_causal=True)
+            return self.out(h).reshape(-1, p.letters)
+
+    return Reader()
+
+
+def bags(lib: Any, problem: Bags) -> Any:
+    """The mean of the vectors of words, and a linear map."""
+    nn, p = lib.nn, problem
+
+    class Classifier(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bag = nn.EmbeddingBag(p.words, p.width, mode="mean")
+            self.out = nn.Linear(p.width, p.classes)
+
+        def forward(self, x):
+            return self.out(self.bag(x))
+
+    return Classifier()
+
+
 NETWORKS: dict[type, Callable[[Any, Any], Any]] = {
     Classification: classifier, Images: convolutional, Encoder: encoder, Recurrence: recurrent,
+    Residual: residual, Letters: letters, Bags: bags,
 }  # fmt: skip
 
 
@@ -66,6 +124,8 @@ def training(lib: Any, device: str, problem: Any) -> Callable[[], float]:
     loss_of = getattr(lib.nn.functional, how.loss)
     optimizer = getattr(lib.optim, how.optimizer)(model.parameters(), lr=how.learning_rate)
     x, y = (lib.tensor(array, device=device) for array in problem.data())
+    if y.dtype == lib.int64:
+        y = y.reshape(-1)
 
     def step():
         optimizer.zero_grad()
