@@ -7,6 +7,7 @@ import torch
 from polygrad import dtypes
 from polygrad.backend import Backend, Capabilities
 from polygrad.device import Device
+from polygrad.kernels import FORWARDS
 
 BARE = ("uint16", "uint32", "uint64")  # torch has them, and neither flip, min nor // for them
 DTYPES = {dtype: getattr(torch, dtype.name) for dtype in dtypes.ALL if dtype.name not in BARE}
@@ -31,8 +32,12 @@ def remainder(x, y):
     return torch.where(found == 0, torch.copysign(torch.zeros_like(found), sign), found)
 
 
-def take_along_axis(x, indices, axis=-1):
+def take(F, x, indices, axis):
     """torch wants 64-bit indices."""
+    return FORWARDS["take"](F, x, indices.long(), axis=axis)
+
+
+def take_along_axis(x, indices, axis=-1):
     return torch.take_along_dim(x, indices.long(), dim=axis)
 
 
@@ -54,6 +59,7 @@ class TorchBackend(Backend):
         self._native = {Device(f"torch:{native}"): native for native in native_devices()}
         self._device_of = {native: device for device, native in self._native.items()}
         self.through_host("unique_all")
+        self.kernel("take")(take)
         self.kernel("take_along_axis")(take_along_axis)
         self.kernel("remainder")(remainder)
 
