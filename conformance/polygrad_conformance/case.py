@@ -15,7 +15,7 @@ from typing import Any
 from polygrad.errors import UnsupportedOperationError
 from polygrad_conformance.record import Result
 
-__all__ = ["Case", "Failed", "Measure", "SuiteError", "Unsupported"]
+__all__ = ["Case", "Element", "Failed", "Measure", "SuiteError", "Unsupported"]
 
 
 class SuiteError(Exception):
@@ -24,21 +24,53 @@ class SuiteError(Exception):
 
 @dataclass(frozen=True)
 class Measure:
-    """What a check measured: see the fields of the same names of `Result`."""
+    """What a check measured: see the fields of the same names of `Result`.
+
+    Of grade F also where the first element that fails is, and how far off it may be.
+    """
 
     measured: float | None = None
     bound: float | None = None
     unit: str = ""
     grade: str = ""
     worst: str = ""
+    first: int = 0
+    allowed: float = 0.0
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element that a check is not content with.
+
+    Attributes
+    ----------
+    sample
+        The call: as declared, or a smaller one that fails too.
+    part, place, shape
+        Which part of the result, where in that part, flattened, and the shape of that part.
+    want, allowed
+        What is expected there, and how far from it a result may be.
+    signed
+        Whether the sign of a zero counts.
+    """
+
+    sample: Any
+    part: int
+    place: int
+    shape: tuple[int, ...]
+    want: Any
+    allowed: float
+    signed: bool = False
 
 
 class Failed(Exception):  # noqa: N818  it is an outcome
     """The device's result is wrong."""
 
-    def __init__(self, message: str, measure: Measure | None = None) -> None:
+    def __init__(
+        self, message: str, measure: Measure | None = None, element: Element | None = None
+    ) -> None:
         super().__init__(message)
-        self.measure = measure
+        self.measure, self.element = measure, element
 
 
 class Unsupported(Exception):  # noqa: N818  it is an outcome
@@ -57,6 +89,8 @@ class Case:
         Does it: takes the Target, returns a Measure or None, or raises.
     rests
         Ids of the cases that must hold for this one to mean anything.
+    call
+        The Sample of the one call that is judged, if it is one.
     """
 
     op: str
@@ -69,6 +103,7 @@ class Case:
     space: str = ""
     chapter: str = ""
     rests: tuple[str, ...] = ()
+    call: Any = field(default=None, repr=False, compare=False)
 
     @property
     def id(self) -> str:

@@ -94,6 +94,10 @@ def parser() -> argparse.ArgumentParser:
     _running(run)
     run.add_argument("--report", metavar="FOLDER", help="write report.json and other forms there")
     run.add_argument("--quiet", action="store_true", help="no progress")
+    run.add_argument(
+        "--snippet", metavar="ID",
+        help="print the failure of one case as a script that does not need the suite",
+    )  # fmt: skip
     run.set_defaults(do=_run)
     base = commands.add_parser("baseline", help="draft known failures from a run, to be triaged")
     _running(base)
@@ -145,6 +149,11 @@ def _run(args: argparse.Namespace) -> int:
     from polygrad_conformance.report.progress import progress
     from polygrad_conformance.runner import run
 
+    if args.snippet:
+        from polygrad_conformance.snippet import snippet
+
+        print(snippet(_options(args), args.snippet))
+        return 0
     with contextlib.nullcontext() if args.quiet else progress() as tick:
         made = run(_options(args), tick)
     show(made)

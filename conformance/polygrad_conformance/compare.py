@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from polygrad_conformance import residuals, wide
-from polygrad_conformance.case import Failed, Measure
+from polygrad_conformance.case import Element, Failed, Measure
 from polygrad_conformance.declarations import load_data
 from polygrad_conformance.oracle import ORACLE, flushed
 from polygrad_conformance.record import worse
@@ -25,7 +25,7 @@ from polygrad_conformance.tolerance import (
     ulp_measure,
 )
 
-__all__ = ["compare_call", "compare_conditioned", "hexadecimal", "worst_of"]
+__all__ = ["compare_call", "compare_conditioned", "hexadecimal", "inputs_of", "worst_of"]
 
 
 def compare_call(target: Any, subject: Any, dtype: str, sample: Any, results: Any) -> Measure:
@@ -110,8 +110,9 @@ def _exactly(subject: Any, sample: Any, i: int, got: Host, want: Host) -> Measur
             want = want.astype(got.dtype)
     place = exact(got, want)
     if place is not None:
-        measure = Measure(grade="F", worst=_inputs(sample, place, want.shape))
-        raise Failed(_difference(i, place, got, want), measure)
+        measure = Measure(grade="F", worst=inputs_of(sample, place, want.shape))
+        element = Element(sample, i, place, want.shape, want.reshape(-1)[place], 0.0)
+        raise Failed(_difference(i, place, got, want), measure, element)
     return Measure()
 
 
@@ -190,10 +191,12 @@ def compare_conditioned(
 def _named(measure: Measure, place: int, sample: Any, i: int, got: Host, want: Host) -> Measure:
     if measure.grade == "A":
         return measure
-    measure = replace(measure, worst=_inputs(sample, place, want.shape))
+    measure = replace(measure, worst=inputs_of(sample, place, want.shape))
     if measure.grade == "F":
         text = f"{_difference(i, place, got, want)} ({measure.measured:.3g} {measure.unit}, "
-        raise Failed(text + f"allowed {measure.bound:g})", measure)
+        first = want.reshape(-1)[measure.first]
+        element = Element(sample, i, measure.first, want.shape, first, measure.allowed)
+        raise Failed(text + f"allowed {measure.bound:g})", measure, element)
     return measure
 
 
@@ -212,7 +215,7 @@ def hexadecimal(value: Any) -> str:
     return float(value).hex() if kind in "fV" else str(value)
 
 
-def _inputs(sample: Any, place: int, shape: tuple[int, ...]) -> str:
+def inputs_of(sample: Any, place: int, shape: tuple[int, ...]) -> str:
     """The inputs of one element, if they broadcast to the result; else the element's place."""
     arrays: list[Host] = []
     map_arrays((sample.args, sample.kwargs), lambda a: arrays.append(a) or a)

@@ -55,6 +55,8 @@ def run(options: Options, progress: Progress | None = None) -> Run:
         outcome.results, outcome.about, known,
         level=options.level, cases=cases, selection=str(options.selection),
     )  # fmt: skip
+    if ":" in str(options.backend):  # it cannot be found by its name
+        made.environment["backend"] = str(options.backend)
     made.start, made.seconds = start, round(time.perf_counter() - begin, 3)
     return made
 

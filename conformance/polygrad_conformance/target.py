@@ -127,10 +127,11 @@ class Target(Keeper):
         return self.keep(
             (subject.key, dtype),
             ("call", sample.name, layout),
-            lambda: self._evaluate(subject, sample, layout),
+            lambda: self.made(subject, sample, layout),
         )
 
-    def _evaluate(self, subject: Any, sample: Any, layout: str) -> Evaluation:
+    def made(self, subject: Any, sample: Any, layout: str = "") -> Evaluation:
+        """The call of a sample, anew."""
         made = Evaluation()
 
         def upload(array: Host) -> Tensor:

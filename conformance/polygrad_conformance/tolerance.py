@@ -31,6 +31,7 @@ WIDE = np.longdouble
 PROFILES = {"ieee": "A", "full": "A", "relaxed": "B", "fast": "C"}
 # Rounding errors, in units of the inputs' own, that a composition may make before it is suspicious.
 CONDITIONED = 32.0
+_FAR = 8.0  # so many times its bound a result may be off, with a worse grade
 _SLACK = 0.01  # a reference has rounding errors of its own
 
 
@@ -123,11 +124,10 @@ def ulp_measure(errors: Host, want: Host, dtype: Any, allowed: float) -> tuple[M
     place = int(np.argmax(flat))
     worst = float(errors.reshape(-1)[place])
     if hard.any():
-        grade = "F"
-    elif worst <= allowed + _SLACK:
-        grade = "A"
-    else:
-        grade = "B" if worst <= 8 * allowed + _SLACK else "C"
+        first = int(np.flatnonzero(hard)[0])
+        room = allowed * float(spacing(np.abs(want.reshape(-1)[first]), dtype))
+        return Measure(worst, allowed, "ulp", "F", first=first, allowed=room), place
+    grade = "A" if worst <= allowed + _SLACK else "B" if worst <= 8 * allowed + _SLACK else "C"
     return Measure(worst, allowed, "ulp", grade), place
 
 
@@ -140,8 +140,11 @@ def bounded(errors: Host, bounds: Host) -> tuple[Measure, int]:
     ratios = np.where(np.isnan(ratios), np.inf, ratios).reshape(-1)
     place = int(np.argmax(ratios))
     worst = float(ratios[place])
-    grade = "A" if worst <= 1 else "B" if worst <= 8 else "F"
-    return Measure(worst, 1.0, "ratio", grade), place
+    if worst <= _FAR:
+        return Measure(worst, 1.0, "ratio", "A" if worst <= 1 else "B"), place
+    first = int(np.flatnonzero(ratios > _FAR)[0])
+    room = float(np.broadcast_to(bounds, errors.shape).reshape(-1)[first])
+    return Measure(worst, 1.0, "ratio", "F", first=first, allowed=room), place
 
 
 def distances(got: Host, want: Host) -> Host:

@@ -22,12 +22,12 @@ KINDS = (
 
 def make(
     subject: Any, dtype: str, check: str, sample: str, action: Callable[[Any], Any], *,
-    layout: str = "", step: int | None = None, rests: tuple[str, ...] = (),
+    layout: str = "", step: int | None = None, rests: tuple[str, ...] = (), call: Any = None,
 ) -> Case:  # fmt: skip
     """A case of an operation."""
     return Case(
         subject.key, dtype, check, sample, action, layout,
-        subject.step if step is None else step, subject.space, subject.chapter, rests,
+        subject.step if step is None else step, subject.space, subject.chapter, rests, call,
     )  # fmt: skip
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from polygrad_conformance.case import Case, Measure, Unsupported
+from polygrad_conformance.case import Case, Failed, Measure, Unsupported
 from polygrad_conformance.checks import make
 from polygrad_conformance.compare import compare_call
 from polygrad_conformance.hard_samples import hard_samples, lacking
 from polygrad_conformance.mpmath_points import check, has_points
 from polygrad_conformance.points import points_of
+from polygrad_conformance.shrinking import shrunk
 
 
 def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
@@ -18,14 +19,15 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
     for sample in graded(subject, dtype, level):
 
         def action(target: Any, sample: Any = sample) -> Measure:
-            made = target.evaluate(subject, dtype, sample).checked()
-            measure = compare_call(target, subject, dtype, sample, made.results)
+            measure = _compared(target, subject, dtype, sample)
             target.measures[subject.key, dtype, sample.name] = measure
             return measure
 
-        yield make(subject, dtype, "value", sample.name, action)
+        yield make(subject, dtype, "value", sample.name, action, call=sample)
     for sample in hard_samples(subject.key, dtype, level):
-        yield make(subject, dtype, "value", sample.name, hard(subject, dtype, sample))
+        yield make(
+            subject, dtype, "value", sample.name, hard(subject, dtype, sample), call=sample
+        )
     if has_points(subject, dtype, level):
         yield make(subject, dtype, "value", "mpmath", lambda target: check(target, subject))
 
@@ -41,7 +43,15 @@ def hard(subject: Any, dtype: str, sample: Any) -> Callable[[Any], Measure]:
     def action(target: Any) -> Measure:
         if missing := lacking(target, dtype, sample):
             raise Unsupported(f"{target.device} has no {missing[0]}")
-        made = target.evaluate(subject, dtype, sample).checked()
-        return compare_call(target, subject, dtype, sample, made.results)
+        return _compared(target, subject, dtype, sample)
 
     return action
+
+
+def _compared(target: Any, subject: Any, dtype: str, sample: Any) -> Measure:
+    """The measure of a sample; where it fails, also of a smaller one."""
+    made = target.evaluate(subject, dtype, sample).checked()
+    try:
+        return compare_call(target, subject, dtype, sample, made.results)
+    except Failed as failed:
+        raise shrunk(target, subject, dtype, failed) from None

@@ -150,7 +150,8 @@ def headline(run: Run) -> str:
 
 def command(run: Run, result: Result | None = None) -> str:
     """The line that repeats a run, or one check of it."""
-    words = ["polygrad-conformance", "run", "--backend", run.backend]
+    backend = run.environment.get("backend", run.backend)
+    words = ["polygrad-conformance", "run", "--backend", backend]
     if run.device and run.device != run.backend:
         words += ["--device", run.device]
     if run.level != "smoke":
@@ -171,7 +172,11 @@ def next_step(report: Report) -> list[str]:
     lines = [f"You are at step {step} of {LAST_STEP} ({name}). First thing to fix{rests}:"]
     lines.append("  " + command(report.run, first))
     said = one_line(first.message)
-    return [*lines, f"  {first.status}: {said}"] if said else lines
+    if said:
+        lines.append(f"  {first.status}: {said}")
+    if first.check in ("value", "special") and first.space not in ("nn", "optim"):
+        lines.append("  --snippet in the place of -k: a script that does not need the suite")
+    return lines
 
 
 def tails_of(groups: Iterable[Group]) -> dict[str, str]:
