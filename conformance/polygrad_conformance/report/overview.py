@@ -21,6 +21,10 @@ __all__ = [
 
 FLOATING = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+# Chapters whose cases are no single call, so that no script is made of them.
+_PROGRAMS = (
+    "transfers", "structure", "layers", "optimizers", "training", "random numbers", "in place",
+)  # fmt: skip
 # What a row says of the checks that did not pass, worst first.
 TROUBLE = ("fail", "error", "crash", "timeout", "fixed", "known", "blocked", "notrun")
 
@@ -174,7 +178,7 @@ def next_step(report: Report) -> list[str]:
     said = one_line(first.message)
     if said:
         lines.append(f"  {first.status}: {said}")
-    if first.check in ("value", "special") and first.space not in ("nn", "optim"):
+    if first.check in ("value", "special") and first.chapter not in _PROGRAMS:
         lines.append("  --snippet in the place of -k: a script that does not need the suite")
     return lines
 
