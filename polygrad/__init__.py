@@ -48,7 +48,7 @@ _LAZY = {
 }  # fmt: skip
 _LAZY_NAMES = {
     "manual_seed": "random", "Generator": "random", "show_kernels": "debug",
-    "load": "io", "save": "io",
+    "load": "io", "save": "io", "device_properties": "properties",
     "profile": "profiling", "summary": "nn.summary",
     "enable_scipy": "interop.scipy_switch", "external": "interop.external",
 }  # fmt: skip

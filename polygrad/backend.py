@@ -169,6 +169,11 @@ class Backend(ABC):
     def release(self) -> None:  # noqa: B027  most libraries keep nothing
         """Give up what the library keeps to be faster, such as compiled code."""
 
+    def hardware(self, device: Device) -> tuple[str, str]:
+        """What the device is, and the driver with its version; empty where unknown."""
+        del device
+        return "", ""
+
     def failure(self, error: BaseException, device: Device, where: str) -> PolygradError | None:
         """What to raise for an error of the device itself; None for any other error."""
         if isinstance(error, PolygradError):

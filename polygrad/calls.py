@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from polygrad.backend import Kernels
     from polygrad.primitive import Primitive
 
-__all__ = ["apply", "attach", "describe", "explain", "operand", "record", "result"]
+__all__ = ["apply", "attach", "describe", "explain", "operand", "record", "result", "two_devices"]
 
 _KIND_OF_NUMBER = {
     bool: dtypes.BOOL, int: dtypes.INTEGER, float: dtypes.REAL, complex: dtypes.COMPLEX,
@@ -69,11 +69,16 @@ def check_device(lead: Tensor, x: Tensor, where: str, operands: Sequence[Any] = 
         It is on another device.
     """
     if x.kernels.backend is not lead.kernels.backend or x.device != lead.device:
-        raise DeviceMismatchError(
-            f"operands on two devices: {lead.device} and {x.device}",
-            f"{where}{describe(list(operands) or [lead, x])}",
-            f'move one of them: x.to("{lead.device}")',
-        )
+        raise two_devices(lead, x, f"{where}{describe(list(operands) or [lead, x])}")
+
+
+def two_devices(a: Tensor, b: Tensor, where: str) -> DeviceMismatchError:
+    """The error for operands on two devices: nobody but the caller knows which one to move."""
+    return DeviceMismatchError(
+        f"operands on two devices: {a.device} and {b.device}", where,
+        f'move one of them: the one on {b.device} with .to("{a.device}"), or the one on {a.device} '
+        f'with .to("{b.device}")',
+    )  # fmt: skip
 
 
 def _leading(p: Primitive, operands: list[Any]) -> Kernels:

@@ -16,6 +16,7 @@ from polygrad.backend import Backend
 from polygrad.device import Device
 from polygrad.errors import BackendNotInstalledError, PolygradError
 from polygrad.ops.creation import tensor
+from polygrad.properties import library_version, memory_text
 from polygrad.registry import Entry, default_device, entries, load
 
 __all__ = ["report"]
@@ -26,7 +27,7 @@ def report() -> str:
 
     >>> print(report())
     polygrad ...
-    numpy: works, version ...
+    numpy: works, numpy ...
         cpu: gradient right, ..., all dtypes
     """
     return "\n".join(_lines())
@@ -64,18 +65,11 @@ def _backend_lines(entry: Entry) -> Iterator[str]:
         yield f"    {error.what}"
         yield f"    to get it: {entry.install}"
         return
-    yield f"{name}: works{_library_version(entry)}"
+    yield ", ".join(filter(None, [f"{name}: works", library_version(entry.name)]))
     for device in backend.devices():
-        facts = _trial(device), _memory(backend, device), _dtypes(backend, device)
-        yield f"    {device}: {', '.join(facts)}"
-
-
-def _library_version(entry: Entry) -> str:
-    for library in entry.libraries:
-        version = getattr(sys.modules.get(library), "__version__", None)
-        if version and library != "polygrad":
-            return f", version {version}"
-    return ""
+        hardware = " through ".join(filter(None, backend.hardware(device)))
+        facts = _trial(device), hardware, _memory(backend, device), _dtypes(backend, device)
+        yield f"    {device}: {', '.join(filter(None, facts))}"
 
 
 def _trial(device: Device) -> str:
@@ -91,10 +85,7 @@ def _trial(device: Device) -> str:
 
 def _memory(backend: Backend, device: Device) -> str:
     known = backend.memory(device)
-    if known is None:
-        return "memory unknown"
-    free, total = (n / 2**30 for n in known)
-    return f"{free:.1f} of {total:.1f} GiB free"
+    return "memory unknown" if known is None else memory_text(known)
 
 
 def _dtypes(backend: Backend, device: Device) -> str:

@@ -285,9 +285,21 @@ SAY = {
     "MapDataPipe": "derive from pg.data.Dataset",
 }
 
+# Kinds of devices as PyTorch, drivers and vendors call them.
+DEVICE_KINDS = {
+    "gpu": 'write "cuda:0", "rocm:0" or "sycl:gpu:0"', "accelerator": 'write "cuda:0", "rocm:0" or '
+    '"sycl:gpu:0"', "nvidia": 'write "cuda:0"', "hip": 'write "rocm:0"', "amd": 'write "rocm:0"',
+    "xpu": 'write "sycl:gpu:0"', "intel": 'write "sycl:gpu:0"', "oneapi": 'write "sycl:gpu:0"',
+    "level_zero": 'write "sycl:gpu:0"', "opencl": 'write "sycl:gpu:0" or "sycl:cpu:0"',
+    "tpu": 'write "jax:tpu:0"', "metal": "there is no backend for Apple's GPUs",
+    "mps": "there is no backend for Apple's GPUs",
+    "meta": "tensors always have values; Module.to_empty moves without them",
+}
+
 # Modules of PyTorch that are not here.
 SUBMODULES = {
-    "cuda": 'pg.devices() lists what is there; "cuda:0" names a GPU: x.to("cuda:0")',
+    "cuda": 'pg.devices() lists what is there, pg.device_properties("cuda:0") describes it; '
+    '"cuda:0" names a GPU: x.to("cuda:0")',
     "mps": "there is no backend for it; pg.devices() lists what is there",
     "xpu": 'pg.devices() lists what is there; "sycl:gpu:0" names an Intel GPU',
     "cpu": 'a device is a name: device="cpu"',

@@ -6,16 +6,18 @@ polygrad; a trailing underscore is taken for a write in place.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from polygrad.hint_tables import CALLED, FAMILIES, METHODS, SAY, SUBMODULES
+from polygrad.hint_tables import CALLED, DEVICE_KINDS, FAMILIES, METHODS, SAY, SUBMODULES
 
 __all__ = [
-    "MissingNameError", "hint", "method_hint", "missing", "missing_device_part", "missing_method",
+    "MissingNameError", "device_hint", "hint", "method_hint", "missing", "missing_device_part",
+    "missing_method",
 ]  # fmt: skip
 
 _DEVICE = {"type": "write device.kind", "index": "write device.rest"}
@@ -161,3 +163,30 @@ def missing_method(kind: str, name: str) -> AttributeError:
 def missing_device_part(name: str) -> AttributeError:
     """The error for an attribute that a Device does not have; PyTorch's are `type` and `index`."""
     return _error("'Device' object", name, lambda: _DEVICE.get(name, ""))
+
+
+def device_hint(kind: str, kinds: Mapping[str, str], others: tuple[str, ...]) -> str:
+    """What to say about a kind of device that no backend serves; empty if there is nothing to say.
+
+    Parameters
+    ----------
+    kind
+        What was written before the first colon.
+    kinds
+        The kinds there are, and the backends that serve them.
+    others
+        What else may have been meant: dtypes.
+
+    >>> device_hint("xpu", {"cpu": "numpy"}, ())
+    'write "sycl:gpu:0"'
+    >>> device_hint("CPU", {"cpu": "numpy"}, ()), device_hint("numpy", {"cpu": "numpy"}, ())
+    ('write "cpu"', 'write "cpu"')
+    >>> device_hint("flaot32", {"cpu": "numpy"}, ("float32",))
+    'write "float32"'
+    """
+    lower = kind.lower()
+    if lower in DEVICE_KINDS:
+        return DEVICE_KINDS[lower]
+    found = [k for k, backend in kinds.items() if lower in (k, backend)]
+    found = found or difflib.get_close_matches(lower, [*kinds, *others], n=1)
+    return "write " + " or ".join(f'"{name}"' for name in found) if found else ""

@@ -207,11 +207,20 @@ def find_backend(kind: str) -> Backend:
         serving = [e for e in _catalogue.values() if kind in e.device_kinds]
         if serving:
             return load(serving[0].name)
-    kinds = sorted({k for e in _catalogue.values() for k in e.device_kinds if not e.hidden})
-    raise UnknownDeviceError(
+    raise _unknown_kind(kind)
+
+
+def _unknown_kind(kind: str) -> UnknownDeviceError:
+    """The error for a kind of device that no backend serves."""
+    from polygrad.hints import device_hint  # noqa: PLC0415  for a mistake only
+
+    kinds = {k: e.name for e in _catalogue.values() for k in e.device_kinds if not e.hidden}
+    advice = device_hint(kind, kinds, dtypes.NAMES)
+    advice = advice or "correct the name (pg.devices() lists the devices present)"
+    return UnknownDeviceError(
         f"no backend serves devices of kind {kind!r}",
-        "known kinds: " + ", ".join(kinds),
-        "correct the name (pg.devices() lists the devices present), or install its plugin",
+        "known kinds: " + ", ".join(sorted(kinds)),
+        f"{advice}, or install its plugin",
     )
 
 

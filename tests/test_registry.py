@@ -310,7 +310,7 @@ def test_the_report_says_what_works_what_does_not_and_what_to_type(registered):
     lines = text.split("\n")
     assert lines[0].startswith(f"polygrad {pg.__version__}, Python {sys.version.split()[0]}, ")
     assert "default device: cpu" in lines
-    assert f"numpy: works, version {np.__version__}" in lines
+    assert f"numpy: works, numpy {np.__version__}" in lines
     (cpu,) = (line for line in lines if line.startswith("    cpu: "))
     assert cpu.startswith("    cpu: gradient right, ")
     assert cpu.endswith(", all dtypes")
@@ -336,6 +336,9 @@ def test_the_report_survives_a_device_that_fails_or_is_wrong(registered, monkeyp
         def memory(self, device):
             return None
 
+        def hardware(self, device):
+            return "a drum", "punched cards 2"
+
         def supports(self, dtype, device):
             return dtype != np.float64
 
@@ -346,7 +349,7 @@ def test_the_report_survives_a_device_that_fails_or_is_wrong(registered, monkeyp
     monkeypatch.setattr(sys.modules[__name__], "FakeBackend", Failing)
     registered(entry())
     text = report()
-    rest = ", memory unknown, all dtypes but float64\n"
+    rest = ", a drum through punched cards 2, memory unknown, all dtypes but float64\n"
     assert f"fake:0: FAILS: OSError: the cable is unplugged{rest}" in text
     assert f"fake:1: WRONG: the gradient of x * x at 3 is 12.0{rest}" in text
 

@@ -117,6 +117,11 @@ class JaxBackend(Backend):
             return None
         return stats["bytes_limit"] - stats["bytes_in_use"], stats["bytes_limit"]
 
+    def hardware(self, device: Device) -> tuple[str, str]:
+        """The kind of the device, and the platform that runs it."""
+        native = self._native[device]
+        return native.device_kind, native.client.platform_version.partition("\n")[0].strip()
+
 
 def _sign(x: Array) -> Array:
     """JAX keeps the sign of a zero; NaN of a complex number goes into both parts."""

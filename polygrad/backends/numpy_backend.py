@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import os
+import platform
 import sys
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -160,6 +163,15 @@ class NumpyBackend(Backend):
         if lender is None:
             lender = _lenders[key] = _Lender(holder.array)
         return np.asarray(lender)
+
+    def hardware(self, device: Device) -> tuple[str, str]:
+        """The processor's name, as the operating system has it."""
+        with contextlib.suppress(OSError):
+            lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+            names = [line.partition(":")[2].strip() for line in lines if line[:10] == "model name"]
+            if names:
+                return names[0], ""
+        return platform.processor() or platform.machine(), ""
 
     def memory(self, device: Device) -> tuple[int, int] | None:
         """Of the machine, where the operating system says."""

@@ -90,6 +90,10 @@ class SimBackend(Backend):
         counted = sim.statistics(self._native[device])
         return counted.limit - counted.in_use, counted.limit
 
+    def hardware(self, device: Device) -> tuple[str, str]:
+        """There is none."""
+        return "simulated accelerator", ""
+
     def unshared(self, holder: Any) -> bool:
         """One reference, memory of its own: views refer to their base, so its count sees them."""
         return sys.getrefcount(holder.array) == ALONE and holder.array.base is None

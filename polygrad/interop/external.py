@@ -18,7 +18,7 @@ from typing import Any, overload
 import numpy as np
 
 from polygrad import tree
-from polygrad.calls import attach
+from polygrad.calls import attach, two_devices
 from polygrad.config import grad_mode
 from polygrad.errors import (
     DeviceMismatchError,
@@ -125,10 +125,7 @@ class External:
             raw(value)
             lead = value if lead is None else lead
             if value.device != lead.device:
-                raise DeviceMismatchError(
-                    f"operands on two devices: {lead.device} and {value.device}",
-                    f"{self.name}, argument {name}", f'move one of them: x.to("{lead.device}")',
-                )  # fmt: skip
+                raise two_devices(lead, value, f"{self.name}, argument {name}")
         return lead
 
     def _given(self, t: Tensor) -> Any:

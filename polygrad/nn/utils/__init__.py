@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from polygrad import dtypes
 from polygrad.config import no_grad
+from polygrad.device import Device
 from polygrad.errors import (
-    DeviceMismatchError,
     DtypeError,
     GradientError,
     InvalidArgumentError,
@@ -98,9 +98,9 @@ def _at_least_zero(name: str, value: Any, where: str) -> float:
 
 
 def _total_norm(tensors: list[Tensor], norm_type: float, *, error_if_nonfinite: bool) -> Tensor:
-    """The norm of all numbers in `tensors`, as a 0-d tensor on their device.
+    """The norm of all numbers in `tensors`, as a 0-d tensor on the device of the first.
 
-    Scaled by the largest magnitude, so that no square overflows or vanishes.
+    Of several devices it is the norm of their norms; only these are moved.
     """
     try:
         p = float(norm_type)
@@ -110,13 +110,31 @@ def _total_norm(tensors: list[Tensor], norm_type: float, *, error_if_nonfinite: 
         ) from None
     if not tensors:
         return tensor(0.0)
-    k = tensors[0].kernels
+    by_device: dict[Device, list[Tensor]] = {}
     for t in tensors:
-        if t.device != k.device:
-            raise DeviceMismatchError(
-                f"gradients on {k.device} and {t.device}", "get_total_norm",
-                "call it for the tensors of each device",
-            )  # fmt: skip
+        by_device.setdefault(t.device, []).append(t)
+    value, *others = (_norm_of_device(group, p) for group in by_device.values())
+    if others and p == 0:
+        value += sum(others)
+    elif others:
+        value = _norm_of_device([tensor([value, *others], dtype=dtypes.float64, device="cpu")], p)
+    if error_if_nonfinite and not math.isfinite(value):
+        raise GradientError(
+            f"the total norm of order {norm_type} is {value}", "argument error_if_nonfinite=True",
+            "look for what made it so with pg.autograd.detect_anomaly()",
+        )  # fmt: skip
+    k = tensors[0].kernels  # another device may have dtypes that this one lacks
+    wide = functools.reduce(dtypes.promote, (t.dtype for t in by_device[k.device]))
+    real = k.with_dtype(dtypes.real_of(wide))
+    return new_tensor(real.full((), value), real)
+
+
+def _norm_of_device(tensors: list[Tensor], p: float) -> float:
+    """The norm of order p of tensors of one device.
+
+    Scaled by the largest magnitude, so that no square overflows or vanishes.
+    """
+    k = tensors[0].kernels
     xp, item = k.xp, k.backend.item
     guard = nullcontext() if k.guard is None else k.guard()
     with k.backend.quiet(), guard, k.explaining("the norm of gradients"):
@@ -125,19 +143,11 @@ def _total_norm(tensors: list[Tensor], norm_type: float, *, error_if_nonfinite: 
         most = _largest(k.backend, sizes if p >= 0 else [-a for a in sizes])
         scale = most if p >= 0 else -most
         if p == 0:
-            value = float(sum(item(xp.sum(xp.astype(a != 0, a.dtype))) for a in sizes))
-        elif math.isinf(p) or scale == 0 or not math.isfinite(scale):
-            value = scale
-        else:
-            value = scale * sum(item(xp.sum((a / scale) ** p)) for a in sizes) ** (1 / p)
-    if error_if_nonfinite and not math.isfinite(value):
-        raise GradientError(
-            f"the total norm of order {norm_type} is {value}", "argument error_if_nonfinite=True",
-            "look for what made it so with pg.autograd.detect_anomaly()",
-        )  # fmt: skip
-    wide = functools.reduce(dtypes.promote, (t.dtype for t in tensors))
-    real = k.with_dtype(dtypes.real_of(wide))
-    return new_tensor(real.full((), value), real)
+            return float(sum(item(xp.sum(xp.astype(a != 0, a.dtype))) for a in sizes))
+        if math.isinf(p) or scale == 0 or not math.isfinite(scale):
+            return scale
+        total = float(sum(item(xp.sum((a / scale) ** p)) for a in sizes))
+        return float(scale * total ** (1 / p))
 
 
 def _wide(t: Tensor) -> Any:
@@ -160,7 +170,7 @@ def get_total_norm(
     Parameters
     ----------
     tensors
-        On one device.
+        Of any devices; the result is on the first one's.
     norm_type
         Its order: a number, or `float("inf")` for the largest magnitude.
     error_if_nonfinite
@@ -170,8 +180,6 @@ def get_total_norm(
     ------
     GradientError
         It is not finite, and `error_if_nonfinite`.
-    DeviceMismatchError
-        The tensors live on several devices.
     InvalidTypeError
         One is no Tensor; the order is no number.
 
@@ -220,7 +228,7 @@ def clip_grad_norm_(
 
     Raises
     ------
-    GradientError, DeviceMismatchError, InvalidTypeError
+    GradientError, InvalidTypeError
         As `get_total_norm`.
     InvalidArgumentError
         `max_norm` is negative.
