@@ -89,10 +89,10 @@ def _holds(value: str, pattern: str) -> bool:
 
 
 class KnownFailures:
-    """A list of entries."""
+    """A list of entries, and the file that they are from."""
 
-    def __init__(self, entries: Iterable[Known] = ()) -> None:
-        self.entries = tuple(entries)
+    def __init__(self, entries: Iterable[Known] = (), file: str = "") -> None:
+        self.entries, self.file = tuple(entries), file
 
     @classmethod
     def read(cls, path: str | Path) -> KnownFailures:
@@ -110,11 +110,12 @@ class KnownFailures:
             raise SuiteError(
                 f"the list of known failures {path} cannot be read: {error}"
             ) from error
-        return cls(_entry(table, f"{path.name}, entry {i + 1}") for i, table in enumerate(tables))
+        entries = (_entry(table, f"{path.name}, entry {i + 1}") for i, table in enumerate(tables))
+        return cls(entries, path.as_posix())
 
     def merged(self, other: KnownFailures) -> KnownFailures:
         """Both lists."""
-        return KnownFailures((*self.entries, *other.entries))
+        return KnownFailures((*self.entries, *other.entries), self.file or other.file)
 
     def apply(self, run: Run) -> None:
         """Change the statuses of the results that entries select; note entries that are stale."""

@@ -66,9 +66,10 @@ def judged(
     cases: Sequence[Case], selection: str,
 ) -> Run:  # fmt: skip
     """The run of these results, with known failures marked, and its exit code."""
+    environment = backends.environment() | ({"known failures": known.file} if known.file else {})
     made = Run(
         **about, level=level, polygrad_version=pg.__version__, suite_version=__version__,
-        seed_revision=SEED_REVISION, selection=selection, environment=backends.environment(),
+        seed_revision=SEED_REVISION, selection=selection, environment=environment,
         declared=len(cases), digest=collection.digest(cases), results=results,
     )  # fmt: skip
     known.apply(made)

@@ -271,6 +271,24 @@ def test_the_page_depends_on_the_reports_alone():
     assert to_markdown(scoreboard(compact)) == to_markdown(board(*runs))
 
 
+def test_special_functions_that_a_library_lacks_are_one_line_of_the_page():
+    lacking = [
+        result(f"special.{name}/float32/value/0", "unsupported",
+               message=f"toy has no special.{name}. device toy:0, dtype float32. register one")
+        for name in ("k0", "k1", "struve")
+    ]  # fmt: skip
+    lines = to_markdown(board(run_of(result(), *lacking))).splitlines()
+    (row,) = (line for line in lines if line.startswith("| unsupported | "))
+    assert row == (
+        "| unsupported | 3 | special.k0, special.k1, special.struve | toy has no such function |"
+    )
+
+
+def test_the_line_that_repeats_a_run_names_its_known_failures():
+    run = run_of(result(), environment={"known failures": "here/known failures.toml"})
+    assert to_markdown(board(run)).count("--level full --known 'here/known failures.toml'") == 1
+
+
 def test_no_reports_have_a_page():
     assert "There is no report yet." in to_markdown(board())
     assert "There is no report yet." in to_html(board())

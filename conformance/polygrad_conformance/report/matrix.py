@@ -6,6 +6,7 @@ The page depends on the reports alone, so that a test can tell whether it is up 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ __all__ = ["Scoreboard", "add_arguments", "main", "scoreboard", "to_html", "to_m
 
 # Of one report the least accurate results that are named.
 WORST = 5
+# What is said of each special function that a library lacks, with what to do about it.
+_LACKING = re.compile(r"has no special\.\w+\..*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,8 @@ def _gaps(groups: Iterable[Group]) -> list[tuple[str, str, int, str]]:
     found: dict[tuple[str, str], list[Group]] = {}
     for group in groups:
         if group.status in ("known", "unsupported"):
-            found.setdefault((group.status, group.cause), []).append(group)
+            cause = _LACKING.sub("has no such function", group.cause)
+            found.setdefault((group.status, cause), []).append(group)
     rows = []
     for (status, cause), among in sorted(found.items()):
         ops = sorted({g.op for g in among})

@@ -160,6 +160,8 @@ def command(run: Run, result: Result | None = None) -> str:
         words += ["--device", run.device]
     if run.level != "smoke":
         words += ["--level", run.level]
+    if known := run.environment.get("known failures"):
+        words += ["--known", known]
     words += ["-k", result.id] if result else []
     return one_line(shlex.join(words), 1000)
 
