@@ -88,6 +88,10 @@ citizens: $(VENV)/.test ## Gradients of SciPy and scikit-learn, call by call; wr
 pytorch-parity: $(VENV)/.parity ## Values and gradients beside PyTorch's: make pytorch-parity ARGS="layers --only Conv"
 	PYTHONPATH=conformance $(test_env) $(python) -m pytorch_parity $(ARGS)
 
+.PHONY: cupy-names
+cupy-names: $(VENV)/.test ## Names taken from CuPy, in its wheels for CUDA 12, CUDA 13 and ROCm (downloads them)
+	$(python) scripts/cupy_names.py $(ARGS)
+
 .PHONY: hardware
 hardware: $(VENV)/.test ## The conformance reports in docs/hardware/reports as one page; writes docs/hardware.md
 	$(VENV)/bin/polygrad-conformance matrix docs/hardware/reports --title "What conforms where" \

@@ -1,7 +1,8 @@
 """Without a GPU CuPy can be imported but not run: every name the plugin takes from it is looked up.
 
 The names are found in the plugin's own text, so that the list cannot go stale: each attribute of
-CuPy's modules, classes and arrays must exist, and each call must fit its signature.
+CuPy's modules, classes and arrays must exist, and each call must fit its signature. Here it is done
+on the CuPy that is installed; `make cupy-names` does it on the wheels for CUDA 12, CUDA 13 and ROCm.
 """
 
 from __future__ import annotations
@@ -33,14 +34,23 @@ PLANTS = [
 ]
 
 
+WHEEL = os.environ.get("POLYGRAD_CUPY_WHEEL")  # the folder of the wheel that shall be looked at
+
+
 @pytest.fixture(scope="module")
 def modules():
     try:
-        return {name: importlib.import_module(path) for name, path in MODULES.items()}
+        found = {name: importlib.import_module(path) for name, path in MODULES.items()}
     except ImportError as error:
+        if WHEEL:
+            pytest.fail(f"the wheel cannot be imported: {error}")
         if os.environ.get("CI"):
             pytest.fail("CI installs cupy-cuda13x, which needs no GPU to be imported")
         pytest.skip(f"CuPy is not installed here ({error}; 2026-11-29: CI installs it)")
+    if WHEEL:
+        assert found["cupy"].__file__.startswith(WHEEL)
+        assert found["cupy"].cuda.runtime.is_hip is ("rocm" in WHEEL)
+    return found
 
 
 class Instance:
