@@ -21,6 +21,7 @@ from polygrad.config import (
     no_grad,
     set_default_dtype,
     set_grad_enabled,
+    use_deterministic_algorithms,
 )
 from polygrad.device import Device
 from polygrad.dtypes import STANDARD as _STANDARD
@@ -49,6 +50,8 @@ _LAZY = {
 _LAZY_NAMES = {
     "manual_seed": "random", "Generator": "random", "show_kernels": "debug",
     "load": "io", "save": "io", "device_properties": "properties",
+    "empty_cache": "accelerator", "memory_stats": "accelerator", "stream": "accelerator",
+    "synchronize": "accelerator", "OutOfMemoryError": "errors", "cuda_graph": "capture",
     "profile": "profiling", "summary": "nn.summary",
     "enable_scipy": "interop.scipy_switch", "external": "interop.external",
 }  # fmt: skip
@@ -61,7 +64,7 @@ globals().update(_FUNCTIONS)
 __all__ = [  # noqa: PLE0604  the registry's names are not literals
     "Device", "GraphCutWarning", "PolygradError", "Tensor", "device", "devices", "enable_grad",
     "float16", "get_default_device", "get_default_dtype", "is_grad_enabled", "namespace", "no_grad",
-    "set_default_device", "set_default_dtype", "set_grad_enabled",
+    "set_default_device", "set_default_dtype", "set_grad_enabled", "use_deterministic_algorithms",
     *sorted(_LAZY_NAMES), *sorted(_LAZY), *(dtype.name for dtype in _STANDARD), *_CONSTANTS,
     *_FUNCTIONS, *(name for names in _LATE.values() for name in names),
 ]  # fmt: skip

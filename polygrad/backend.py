@@ -11,17 +11,56 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from polygrad import dtypes, indexing
 from polygrad.capabilities import Capabilities, KnownGap
 from polygrad.device import Device
-from polygrad.errors import DeviceLostError, OutOfMemoryError, PolygradError
+from polygrad.errors import (
+    DeviceLostError,
+    InvalidTypeError,
+    OutOfMemoryError,
+    PolygradError,
+    UnsupportedOperationError,
+)
+from polygrad.holders import holders, size_text
 from polygrad.kernels import Array, Guard, Kernel, Kernels, KernelTable
+from polygrad.late_checks import LateChecks
 
-__all__ = ["Array", "Backend", "Capabilities", "Guard", "Kernel", "Kernels", "KnownGap"]
+__all__ = [
+    "Array", "Backend", "Capabilities", "Guard", "Kernel", "Kernels", "KnownGap", "Lane",
+    "Recording",
+]  # fmt: skip
+
+
+class Lane(Protocol):
+    """A queue of a device beside its usual one."""
+
+    native: Any
+
+    def enter(self) -> None:
+        """Submit here from now on, in this thread, after what was submitted before."""
+
+    def leave(self) -> None:
+        """Submit where it was done before."""
+
+    def join(self) -> None:
+        """Let what is submitted from now on run after what was submitted here."""
+
+    def wait(self) -> None:
+        """Let the host wait for what was submitted here."""
+
+
+class Recording(Protocol):
+    """What was submitted once, to be submitted again; whole when its context has ended."""
+
+    def replay(self) -> None:
+        """Submit all of it to the current queue."""
+
+    def write(self, target: Any, value: Any) -> None:
+        """Copy values into the memory of another array, of the same shape."""
 
 
 class Backend(ABC):
@@ -39,6 +78,7 @@ class Backend(ABC):
 
     def __init__(self) -> None:
         self.table = KernelTable()
+        self.late = LateChecks()
         self._spaces: dict[tuple[Device, dtypes.Dtype], Kernels] = {}
 
     # ---- the contract -----------------------------------------------------------------------
@@ -161,6 +201,7 @@ class Backend(ABC):
         del name, kernels
         return kernel
 
+    # ---- the life of a device: see polygrad.accelerator ----------------------------------------
     def memory(self, device: Device) -> tuple[int, int] | None:
         """(free, total) bytes of the device, or None where the library cannot say."""
         del device
@@ -174,14 +215,65 @@ class Backend(ABC):
         del device
         return "", ""
 
+    def memory_stats(self, device: Device) -> dict[str, int]:
+        """Bytes by the names that `pg.memory_stats` documents; those that are known."""
+        known = self.memory(device)
+        return {} if known is None else dict(zip(("free", "total"), known, strict=True))
+
+    def empty_cache(self, device: Device) -> None:
+        """Give back to the driver what the library keeps of memory that no array uses."""
+        del device
+
+    def upload(self, array: np.ndarray[Any, Any], device: Device) -> Array:
+        """As `from_numpy`, but `array` may be read later than this returns: nobody writes to it.
+
+        The library keeps it alive meanwhile, by a reference that `unshared` sees.
+        """
+        return self.from_numpy(array, device)
+
+    def pinned(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+        """A copy in page-locked memory, which `upload` need not stage; None: there is none."""
+        del array
+        return None
+
+    def lane(self, device: Device, native: Any = None) -> Lane | None:
+        """A new queue of a device, or one around the library's own object; None: there is one only.
+
+        Raises
+        ------
+        InvalidTypeError
+            `native` is no queue of the library.
+        """
+        del device
+        if native is not None:
+            raise InvalidTypeError(
+                f"{type(native).__name__} is no stream of the backend {self.name!r}",
+                "stream, argument native", "it has one queue for each device: leave it out",
+            )  # fmt: skip
+        return None
+
+    def recording(self, device: Device) -> AbstractContextManager[Recording]:
+        """Record what is submitted within, to submit it again: see `pg.cuda_graph`.
+
+        Raises
+        ------
+        UnsupportedOperationError
+            The library cannot.
+        """
+        raise UnsupportedOperationError(
+            "only CUDA devices record graphs of operations",
+            f"cuda_graph, device {device}, backend {self.name}", "call the step as it is",
+        )  # fmt: skip
+
     def failure(self, error: BaseException, device: Device, where: str) -> PolygradError | None:
         """What to raise for an error of the device itself; None for any other error."""
         if isinstance(error, PolygradError):
             return None
         if isinstance(error, self.oom_errors):
             return OutOfMemoryError(
-                f"out of memory on {device}: {error}", where,
-                "free tensors, use smaller batches, or pg.autograd.checkpoint",
+                f"out of memory on {device}: {error}", f"{where}. {self._usage(device)}",
+                "free tensors (what a caught error's traceback holds, too), use smaller batches, "
+                "or pg.autograd.checkpoint",
             )  # fmt: skip
         if isinstance(error, self.lost_errors):
             return DeviceLostError(
@@ -189,6 +281,18 @@ class Backend(ABC):
                 "start the process anew, and load the last checkpoint",
             )  # fmt: skip
         return None
+
+    def _usage(self, device: Device) -> str:
+        """What is in use, and by whom, for the message of an error."""
+        try:
+            stats = self.memory_stats(device)
+        except (*self.oom_errors, *self.lost_errors):
+            stats = {}
+        order = ("used", "cached", "limit", "free", "total")
+        known = [f"{name} {size_text(stats[name])}" for name in order if name in stats]
+        held = holders(self, device)
+        parts = [f"On {device}: {', '.join(known)}"] if known else []
+        return ". ".join(parts + ([f"Held, {held}"] if held else []))
 
     # ---- views, writes, scatter: see polygrad.views -------------------------------------------
     def unshared(self, holder: Any) -> bool:

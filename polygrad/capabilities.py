@@ -24,6 +24,9 @@ class Capabilities:
         Slices go backwards too.
     checks_indices
         An index out of range raises, without help.
+    late_index_checks
+        Where the library does not check indices, polygrad does so without making the host wait: an
+        index out of range raises when the host next waits for the device.
     data_dependent_shapes
         `nonzero`, `unique_*` and masks work.
     compiles
@@ -51,6 +54,7 @@ class Capabilities:
     sparse_keys: bool = True
     negative_steps: bool = True
     checks_indices: bool = True
+    late_index_checks: bool = False
     data_dependent_shapes: bool = True
     compiles: bool = False
     asynchronous: bool = False

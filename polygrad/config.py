@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Generator
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 __all__ = [
     "GradMode",
     "Recorder",
+    "checks_now",
     "default_complex_dtype",
     "default_dtype",
+    "deterministic_algorithms",
     "enable_grad",
     "grad_mode",
     "is_grad_enabled",
@@ -32,6 +35,7 @@ __all__ = [
     "run_inside",
     "set_default_dtype",
     "set_grad_enabled",
+    "use_deterministic_algorithms",
 ]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -44,6 +48,9 @@ class Recorder(Protocol):
         """Look at `node`, which was recorded a moment ago."""
 
 
+checks_now: ContextVar[bool] = ContextVar(
+    "polygrad.checks_now", default=os.environ.get("POLYGRAD_CHECK_INDICES", "0") not in ("", "0")
+)
 grad_mode: ContextVar[bool | Recorder] = ContextVar("polygrad.grad_mode", default=True)
 recorder: ContextVar[Recorder | None] = ContextVar("polygrad.recorder", default=None)
 
@@ -219,3 +226,38 @@ def set_default_dtype(dtype: Any) -> None:
         )
     _default["real"] = dtype
     _default["complex"] = dtypes.complex_of(dtype)
+
+
+_deterministic = {"on": False}
+
+
+def deterministic_algorithms() -> bool:
+    """Whether `use_deterministic_algorithms` is on."""
+    return _deterministic["on"]
+
+
+def use_deterministic_algorithms(mode: bool) -> None:
+    """Have the same program give the same bits each time, on devices that do not by themselves.
+
+    That is CuPy's, where values that are added to one place (the gradients of `x[indices]`, `take`,
+    `embedding`; `index_add`) are added in the order in which threads come to it, so that the last
+    bits of floating sums differ from run to run. With this they are sorted first, and added in a
+    fixed order, at several times the price. All other operations of polygrad are deterministic;
+    what the libraries of CUDA do, their own documentation says (`CUBLAS_WORKSPACE_CONFIG` for
+    products on several streams).
+
+    Parameters
+    ----------
+    mode
+        True: on, in all threads; False: off, as at the start.
+
+    Raises
+    ------
+    InvalidTypeError
+        It is no bool.
+    """
+    if not isinstance(mode, bool):
+        raise InvalidTypeError(
+            f"mode is {mode!r}", "use_deterministic_algorithms", "pass True or False"
+        )
+    _deterministic["on"] = mode

@@ -3,16 +3,48 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
+from contextvars import Token
+from typing import Any, Self
 
 from polygrad import dtypes
+from polygrad.config import checks_now
 from polygrad.errors import InvalidArgumentError
 from polygrad.primitive import PRIMITIVES
 from polygrad.registry import devices, find_backend, find_device, kernels_for
 from polygrad.tape import Node
 from polygrad.tensor import Tensor
 
-__all__ = ["graph_dot", "show_kernels"]
+__all__ = ["check_indices", "graph_dot", "show_kernels"]
+
+
+class check_indices:  # noqa: N801  a context manager, named as what it does
+    """Within it every index array is checked where it is used, before it is used.
+
+    Only CuPy's devices need it: there the check is put off until the host next waits for the
+    device, because each look at an index array would make it wait. With it the operation raises
+    itself, at the price of a wait each. The environment variable POLYGRAD_CHECK_INDICES=1 does the
+    same for a whole program.
+
+    Examples
+    --------
+    >>> import polygrad as pg
+    >>> with pg.debug.check_indices():
+    ...     pg.take(pg.ones(3), pg.asarray([5]), axis=0)
+    Traceback (most recent call last):
+    polygrad.errors.OutOfRangeError: index ... out of ...
+    """
+
+    def __init__(self) -> None:
+        self._tokens: list[Token[bool]] = []
+
+    def __enter__(self) -> Self:
+        """Check at each use from here on, in this thread."""
+        self._tokens.append(checks_now.set(True))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """As before."""
+        checks_now.reset(self._tokens.pop())
 
 
 def show_kernels(name: str, device: Any = None, dtype: Any = None) -> str:

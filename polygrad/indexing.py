@@ -23,6 +23,7 @@ Key = tuple[Any, ...]
 
 __all__ = [
     "Key",
+    "added_in_order",
     "broadcasts",
     "expanded",
     "fitted",
@@ -279,3 +280,32 @@ def fitted(xp: Any, value: Any, shape: tuple[int, ...]) -> Any:
     if np.broadcast_shapes(tuple(value.shape), shape) != shape:
         raise ValueError(f"could not broadcast a value of shape {tuple(value.shape)} to {shape}")
     return xp.reshape(xp.broadcast_to(value, shape), (-1,))
+
+
+def added_in_order(xp: Any, array: Any, key: Key, value: Any) -> Any:
+    """A copy of an array with values added at a key with arrays, equal places in a fixed order.
+
+    For libraries whose own sums come in any order. The values are sorted by place; sums over 1, 2,
+    4, ... neighbours of one place follow, each of the two before; the last of a place has all.
+
+    >>> key = (np.asarray([2, 0, 2, 2]),)
+    >>> added_in_order(np, np.zeros(3), key, np.asarray([1.0, 2.0, 3.0, 4.0]))
+    array([2., 0., 8.])
+    """
+    size, shape = array.size, array.shape
+    places = xp.arange(size).reshape(shape)[key]
+    values = fitted(xp, xp.asarray(value), places.shape).astype(array.dtype)
+    places = places.reshape(-1)
+    count = places.size
+    order = xp.argsort(places * count + xp.arange(count))  # no two are equal: any sort will do
+    places, values = places[order], values[order]
+    step = 1
+    while step < count:
+        same = places[step:] == places[:-step]
+        more = xp.where(same, values[:-step], xp.zeros_like(values[:-step]))
+        values = xp.concatenate([values[:step], values[step:] + more])
+        step *= 2
+    total = xp.zeros(size + 1, dtype=array.dtype)  # one more, for what is not the last of its place
+    following = xp.concatenate([places[1:], xp.full((1,), -1, dtype=places.dtype)])
+    total[xp.where(places != following, places, size)] = values
+    return array + total[:size].reshape(shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from polygrad.dtypes import BOOL, INTEGER, REAL
 from polygrad.errors import DeviceMismatchError, OutOfRangeError
 from polygrad.indexing import Key, upload
+from polygrad.late_checks import check_range
 from polygrad.tensor import Tensor, raw
 
 __all__ = ["read_key"]
@@ -53,7 +55,26 @@ def read_key(key: Any, t: Tensor) -> Key:
         out.append(entry)
     if basic and not dots:
         out.append(Ellipsis)
+    if not basic and backend.capabilities.late_index_checks:
+        _check_ranges(out, t)
     return tuple(out)
+
+
+def _check_ranges(key: list[Any], t: Tensor) -> None:
+    """Have the integer arrays of a key checked, each against the axis that it points into."""
+    shape, backend = raw(t).shape, t.kernels.backend
+    arrays: Any = backend.array_types
+    truths = [isinstance(k, arrays) and backend.dtype_of(k).kind == "b" for k in key]
+    widths = [
+        k.ndim if truth else int(k is not None and k is not Ellipsis)
+        for k, truth in zip(key, truths, strict=True)
+    ]
+    axis = 0
+    for k, truth, width in zip(key, truths, widths, strict=True):
+        if not truth and isinstance(k, arrays) and axis < len(shape) and math.prod(k.shape):
+            where = f"index of shape {tuple(k.shape)} into {t.dtype} {shape}"
+            check_range(backend.kernels_of(k), k, shape[axis], where.strip)
+        axis += width if k is not Ellipsis else len(shape) - sum(widths)
 
 
 def _key_array(k: Any, t: Tensor) -> Any:

@@ -19,6 +19,7 @@ from polygrad.ops.creation import to_place
 from polygrad.primitive import PRIMITIVES
 from polygrad.straight import make_call
 from polygrad.tensor import Tensor
+from polygrad.transfer import pinned
 from polygrad.views import clone, detach, getitem_tensor, same_view
 from polygrad.writes import inplace, setitem
 
@@ -110,6 +111,7 @@ def attach_methods() -> None:
     _attach("__array_ufunc__", array_ufunc)
     _attach("__array_function__", array_function)
     _attach("to_device", to_device)
+    _attach("pin_memory", pin_memory)
     _attach("__getattr__", no_attribute)
 
 
@@ -297,6 +299,38 @@ def to_device(self: Tensor, device: Any, /, *, stream: None = None) -> Tensor:
     return to_place(self, None, device)
 
 
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """A copy of a host tensor in page-locked memory, without history: `to` reads it in place.
+
+    For `t.to("cuda:0", non_blocking=True)`. Page-locked memory cannot be swapped out: pin what is
+    used again and again, or let `DataLoader(pin_memory=True)` do it.
+
+    Parameters
+    ----------
+    device
+        Whose library gives the memory; that of the devices in use if not given.
+
+    Returns
+    -------
+    Tensor
+        The tensor itself where no library in use has such memory (all but CuPy).
+
+    Raises
+    ------
+    InvalidArgumentError
+        The tensor is not on the host.
+    GradientError
+        It requires grad.
+    """
+    if self.device != "cpu":
+        raise InvalidArgumentError(
+            f"the tensor is on {self.device}: only memory of the host is pinned", "pin_memory",
+            'move it first: t.to("cpu")',
+        )  # fmt: skip
+    self.refuse_export("pin_memory()")
+    return pinned(self, device)
+
+
 def array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     """NumPy's conversion: see `polygrad.protocols`."""
     from polygrad.protocols import as_array  # noqa: PLC0415  it is rare, and reads the tables
@@ -341,8 +375,13 @@ def to(
 ) -> Tensor:
     """Another dtype, another device, or both, on the tape: `t.to("cuda:0")`, `t.to(pg.float64)`.
 
-    A tensor that is there already is returned itself, unless `copy` is true. `non_blocking` has no
-    effect: when a copy runs is the array library's affair.
+    A tensor that is there already is returned itself, unless `copy` is true.
+
+    Copies to a device do not make the host wait, where a library can do without: it stages what it
+    is given. With `non_blocking` it may read the host's memory itself, later: memory from
+    `pin_memory()` is then copied while the host goes on, without being staged. polygrad does not
+    write to it meanwhile; do not write to a NumPy array that the tensor wraps before
+    `pg.synchronize(device)`. A copy to the host waits always: its values are there.
 
     Raises
     ------
@@ -351,9 +390,9 @@ def to(
     InvalidTypeError
         Two devices or two dtypes were given.
     """
-    del non_blocking
+    non_blocking |= any(arg is True for arg in args)
     dtype, device = read_place(args, dtype, device)
-    moved = to_place(self, dtype, device)
+    moved = to_place(self, dtype, device, non_blocking=non_blocking)
     if copy and moved is self:
         return clone.call(self)  # type: ignore[no-any-return]
     return moved
@@ -362,7 +401,7 @@ def to(
 def read_place(args: tuple[Any, ...], dtype: Any, device: Any) -> tuple[Any, Any]:
     """(dtype, device) from what `to` was given: devices, dtypes and Tensors, in any order.
 
-    A bool is PyTorch's `non_blocking`, which has no effect.
+    A bool is `non_blocking`, which is the caller's to read.
 
     Raises
     ------

@@ -475,6 +475,8 @@ def on_host(t: Tensor) -> np.ndarray[Any, Any]:
 def _download(t: Tensor) -> np.ndarray[Any, Any]:
     """What `Backend.to_numpy` gives; errors of the device itself come out as polygrad's."""
     array, k = raw(t), t.kernels
+    if k.backend.late.pending:
+        k.backend.late.settle(k.backend, k.device)
     try:
         return k.backend.to_numpy(array)
     except (*k.backend.oom_errors, *k.backend.lost_errors) as error:

@@ -1,18 +1,46 @@
 """A stand-in for CuPy over NumPy, so that the plugin's own logic runs where there is no GPU.
 
 It has two devices, and the habits of CuPy that the plugin is there to make good: work happens on
-the current device and, here, refuses arrays of the other; a write to equal places keeps any of the
-values (here the first); atomic addition knows few dtypes; `device=` is ignored.
+the current device and, here, refuses arrays of the other; an index that is out of range is taken
+modulo the length of its axis; a write to equal places keeps any of the values (here the first);
+atomic addition knows few dtypes; `device=` is ignored. Streams and events write down who waits for
+whom in LOG; a graph writes down the calls made while it is recorded, and repeats them, into the
+memory that they filled.
 """
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import threading
+from contextlib import contextmanager, nullcontext
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
-CURRENT = [0]
+
+class Current(threading.local):
+    """The current device of a thread: each begins at the first."""
+
+    def __init__(self):
+        self.index = 0
+
+    def __getitem__(self, _):
+        return self.index
+
+    def __setitem__(self, _, index):
+        self.index = index
+
+    def __eq__(self, other):
+        return [self.index] == other
+
+    __hash__ = None
+
+
+CURRENT = Current()
+LOG = []  # what streams were told
+RECORDED = []  # the calls of the graph that is recorded: one list while there is one
+PEERS = [True]  # whether the GPUs have a direct path
+PINNED = set()  # the page-locked arrays, by id
+POOL = {"used": 100, "free": 20, "limit": 0}
 ATOMIC = {
     "add": {"int32", "float16", "float32", "float64", "uint32", "uint64"},
     "max": {"int32", "float32", "float64", "uint32", "uint64"},
@@ -28,12 +56,90 @@ class Device:
 
     def __enter__(self):
         self.before, CURRENT[0] = CURRENT[0], self.id
+        return self
 
     def __exit__(self, *exc):
         CURRENT[0] = self.before
 
     def synchronize(self):
-        pass
+        assert not RECORDED, "a wait while a graph is recorded"
+        LOG.append(f"wait for device {self.id}")
+
+
+STREAMS = {}  # the current one, by thread and device, as CuPy has it
+
+
+class Stream:
+    """Knows its name, and that it belongs to the device that was current when it was made."""
+
+    made = 0
+
+    def __init__(self, null=False, non_blocking=False):
+        Stream.made += 1
+        self.name, self.where = "null" if null else f"s{Stream.made}", CURRENT[0]
+        self.outer = []
+
+    def __enter__(self):
+        assert self.where == CURRENT[0], "a stream of another device"
+        self.outer.append(get_current_stream())
+        STREAMS[threading.get_ident(), self.where] = self
+        return self
+
+    def __exit__(self, *exc):
+        assert self.where == CURRENT[0], "a stream of another device"
+        STREAMS[threading.get_ident(), self.where] = self.outer.pop()
+
+    def record(self):
+        assert self.where == CURRENT[0], "an event of another device"
+        return SimpleNamespace(of=self.name)
+
+    def wait_event(self, event):
+        LOG.append(f"{self.name} after {event.of}")
+
+    def synchronize(self):
+        LOG.append(f"host after {self.name}")
+
+    def begin_capture(self):
+        assert self.name != "null", "the usual stream cannot be captured"
+        RECORDED.append([])
+
+    def end_capture(self):
+        calls = RECORDED.pop()
+        return SimpleNamespace(launch=lambda: [call() for call in calls])
+
+
+def get_current_stream():
+    key = threading.get_ident(), CURRENT[0]
+    return STREAMS.setdefault(key, Stream(null=True))
+
+
+def recorded(function, args, options, out):
+    """Have the graph, if one is recorded, repeat a call into the memory of its result.
+
+    What is recorded is not run: a floating result is NaN until the graph is launched.
+    """
+    if not RECORDED:
+        return
+
+    def repeat():
+        made = function(*args, **options)
+        pairs = zip(out, made, strict=True) if isinstance(out, (tuple, list)) else [(out, made)]
+        for old, new in pairs:
+            if isinstance(old, np.ndarray) and not np.shares_memory(old, new):
+                np.copyto(np.ndarray.view(old, np.ndarray), new)
+
+    RECORDED[-1].append(repeat)
+    given = [x for x in leaves((args, *options.values())) if isinstance(x, np.ndarray)]
+    floats = [x for x in leaves(out) if isinstance(x, np.ndarray) and x.dtype.kind in "fc"]
+    for made in floats:
+        if not any(np.shares_memory(made, x) for x in given):
+            made.fill(np.nan)
+
+
+def leaves(v):
+    if isinstance(v, (tuple, list)):
+        return [leaf for part in v for leaf in leaves(part)]
+    return [v]
 
 
 def plain(v):
@@ -56,7 +162,10 @@ def on_current(function):
     """A function of NumPy on the current device; it ignores `device`."""
 
     def inner(*args, device=None, **options):
-        return fake(function(*plain(args), **options))
+        args, options = plain(args), {name: plain(value) for name, value in options.items()}
+        out = fake(function(*args, **options))
+        recorded(function, args, options, out)
+        return out
 
     return inner
 
@@ -65,23 +174,29 @@ class FakeArray(np.ndarray):
     data = property(lambda self: SimpleNamespace(device_id=self.where))
 
     def get(self):
+        assert not RECORDED, "a copy to the host while a graph is recorded"
         return np.array(plain(self), order="C")
 
     def __array_finalize__(self, source):
         self.where = getattr(source, "where", CURRENT[0])
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        return fake(getattr(ufunc, method)(*plain(inputs), **options))
+        return on_current(getattr(ufunc, method))(*inputs, **options)
 
     def __array_function__(self, function, types, args, options):
         return on_current(function)(*args, **options)
 
     def __getitem__(self, key):
-        return fake(plain(self)[plain(key)])
+        return on_current(lambda x, key: x[wrapped(x, key)])(self, key)
 
     def __setitem__(self, key, value):
-        mine, key, value = plain(self), plain(key), plain(value)
+        mine, value = plain(self), plain(value)
+        key = wrapped(mine, plain(key))
+        if RECORDED:
+            RECORDED[-1].append(lambda: mine.__setitem__(key, value))
+            return
         mine[key] = value
+        key = key if isinstance(key, tuple) else (key,)
         if any(isinstance(k, np.ndarray) for k in key):  # again, the other way round
             places = np.arange(mine.size).reshape(mine.shape)[key]
             values = np.empty(places.shape, mine.dtype)
@@ -89,18 +204,43 @@ class FakeArray(np.ndarray):
             np.put(mine, places.reshape(-1)[::-1], values.reshape(-1)[::-1])
 
 
-for _name in ("astype", "copy", "take", "reshape", "view"):
+def wrapped(x, key):
+    """The key with its index arrays inside the axes."""
+    keys = key if isinstance(key, tuple) else (key,)
+    wide = [k.ndim if isinstance(k, np.ndarray) and k.dtype == bool else k not in (None, ...)
+            if not isinstance(k, np.ndarray) else 1 for k in keys]  # fmt: skip
+    out, axis = [], 0
+    for k, width in zip(keys, wide, strict=True):
+        places = isinstance(k, np.ndarray) and k.dtype.kind in "iu"
+        out.append(k % x.shape[axis] if places else k)
+        axis += x.ndim - sum(wide) if k is ... else width
+    return tuple(out)
+
+
+def take(x, indices, axis=None):
+    return np.take(x, indices, axis=axis, mode="wrap")
+
+
+def take_along_axis(x, indices, axis):
+    return np.take_along_axis(x, indices % x.shape[axis], axis)
+
+
+for _name in ("astype", "copy", "reshape", "view"):
     setattr(FakeArray, _name, on_current(getattr(np.ndarray, _name)))
+FakeArray.take = on_current(take)
 
 
 def scatter(kind, ufunc):
     def function(a, slices, value):
         a, slices, value = plain(a), plain(slices), plain(value)
-        keys = slices if isinstance(slices, tuple) else (slices,)
+        keys = slices = wrapped(a, slices)
         numbers = any(isinstance(k, np.ndarray) and k.dtype.kind in "iu" for k in keys)
         if numbers and a.dtype.name not in ATOMIC[kind]:
             raise TypeError(f"scatter_{kind} does not support {a.dtype}")
-        ufunc.at(a, slices, value)
+        if RECORDED:
+            RECORDED[-1].append(lambda: ufunc.at(a, slices, value))
+        else:
+            ufunc.at(a, slices, value)
 
     return function
 
@@ -120,28 +260,71 @@ class Library(ModuleType):
 
 def array(x, order="K"):
     """A copy on the current device, of an array of any device."""
-    return fake(np.array(np.ndarray.view(np.asanyarray(x), np.ndarray), order=order))
+    source = np.ndarray.view(np.asanyarray(x), np.ndarray)
+    out = fake(np.array(source, order=order))
+    recorded(np.array, (source,), {}, out)
+    return out
+
+
+def empty_pinned(shape, dtype=float):
+    made = np.empty(shape, dtype)
+    PINNED.add(made.ctypes.data)
+    return made
+
+
+class MemoryPool:
+    def malloc(self, size):
+        raise AssertionError("the stand-in allocates nothing")
+
+    def used_bytes(self):
+        return POOL["used"]
+
+    def free_bytes(self):
+        return POOL["free"]
+
+    def get_limit(self):
+        return POOL["limit"]
+
+    def free_all_blocks(self):
+        POOL["free"] = 0
+
+
+POOLS = MemoryPool(), MemoryPool()
+
+
+@contextmanager
+def using_allocator(allocator):
+    LOG.append("own memory")
+    yield
+    LOG.append("usual memory")
 
 
 def modules():
     """What to put into sys.modules."""
     runtime = SimpleNamespace(
         is_hip=False, getDeviceCount=lambda: 2, getDevice=lambda: CURRENT[0],
-        CUDARuntimeError=RuntimeError,
+        CUDARuntimeError=RuntimeError, deviceCanAccessPeer=lambda target, source: PEERS[0],
+    )  # fmt: skip
+    pinned_memory = SimpleNamespace(is_memory_pinned=lambda pointer: pointer in PINNED)
+    cuda = SimpleNamespace(
+        Device=Device, runtime=runtime, Stream=Stream, get_current_stream=get_current_stream,
+        MemoryPool=MemoryPool, using_allocator=using_allocator, pinned_memory=pinned_memory,
     )  # fmt: skip
     tricks = SimpleNamespace(as_strided=on_current(np.lib.stride_tricks.as_strided))
     linalg = Library("array_api_compat.cupy.linalg", inv=on_current(np.linalg.inv))
     return {
         "cupy": Library(
             "cupy", ndarray=FakeArray, array=array, lib=SimpleNamespace(stride_tricks=tricks),
-            cuda=SimpleNamespace(Device=Device, runtime=runtime),
+            cuda=cuda, get_default_memory_pool=lambda: POOLS[0],
+            get_default_pinned_memory_pool=lambda: POOLS[1],
         ),
         "cupyx": Library(
             "cupyx", scatter_add=scatter("add", np.add), scatter_max=scatter("max", np.maximum),
-            errstate=lambda linalg: nullcontext(),
+            errstate=lambda linalg: nullcontext(), empty_pinned=empty_pinned,
         ),
         "array_api_compat.cupy": Library(
             "array_api_compat.cupy", linalg=linalg,
-            **{n: on_current(getattr(np, n)) for n in np.__all__ if callable(getattr(np, n))},
+            **{n: on_current(getattr(np, n)) for n in np.__all__ if callable(getattr(np, n))}
+            | {"take": on_current(take), "take_along_axis": on_current(take_along_axis)},
         ),
     }  # fmt: skip

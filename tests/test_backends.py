@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import os
 import subprocess
@@ -19,33 +18,9 @@ from polygrad.kernels import bind, parameter_names
 from polygrad.registry import find_device, find_kernels, load
 from tests.devices import DEVICES, present
 from tests.fake_cupy import CURRENT
-from tests.fake_cupy import modules as fake_modules
+from tests.fake_plugin import fake_cupy
 
 FAKES = ("cuda:0", "cuda:1")
-_made = {}
-
-
-def fake_cupy():
-    """The CuPy plugin over the stand-in; made once, and nothing of it stays in sys.modules."""
-    if not _made:
-        name, replaced = "polygrad.backends.cupy_backend", fake_modules()
-        saved = {n: sys.modules.pop(n, None) for n in (name, *replaced)}
-        import array_api_compat
-
-        before = getattr(array_api_compat, "cupy", None)
-        try:
-            sys.modules.update(replaced)
-            array_api_compat.cupy = replaced["array_api_compat.cupy"]
-            _made["backend"] = importlib.import_module(name).CupyBackend()
-        finally:
-            array_api_compat.cupy = before
-            for n, module in saved.items():
-                sys.modules.pop(n, None)
-                if module is not None:
-                    sys.modules[n] = module
-    return _made["backend"]
-
-
 @pytest.fixture(params=[*DEVICES, *(f"fake {name}" for name in FAKES)])
 def place(request):
     """A backend and one of its devices; "fake" is the CuPy plugin without CuPy."""

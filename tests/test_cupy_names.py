@@ -1,8 +1,8 @@
 """Without a GPU CuPy can be imported but not run: every name the plugin takes from it is looked up.
 
 The names are found in the plugin's own text, so that the list cannot go stale: each attribute of
-CuPy's modules, classes and arrays must exist, and each call must fit its signature. Here it is done
-on the CuPy that is installed; `make cupy-names` does it on the wheels for CUDA 12, CUDA 13 and ROCm.
+CuPy's modules, classes and arrays must exist, and each call must fit its signature. Here the CuPy
+is the one that is installed; `make cupy-names` takes the wheels for CUDA 12, CUDA 13 and ROCm.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ import pytest
 
 from polygrad import backends
 
-TEXT = Path(backends.__file__).with_name("cupy_backend.py").read_text()
+PLUGIN = Path(backends.__file__).parent
+TEXT = "".join(path.read_text() for path in sorted(PLUGIN.glob("cupy_*.py")))
 MODULES = {"cupy": "cupy", "cupyx": "cupyx", "compat": "array_api_compat.cupy"}
 ARRAYS = {"array", "value", "out", "places", "last", "flat"}  # what the plugin calls CuPy arrays
+STREAMS = {"stream"}  # and its streams
 PLANTS = [
     ("cupyx.scatter_add(", "cupyx.scatter_sum(", "scatter_sum"),
     ("runtime.getDeviceCount()", "runtime.deviceCount()", "deviceCount"),
@@ -31,6 +33,17 @@ PLANTS = [
     ("array.data.device_id", "array.data.device_number", "device_number"),
     (".mem_info", ".memory_info", "memory_info"),
     ("array.get()", "array.fetch()", "fetch"),
+    ("Stream(non_blocking=True)", "Stream(nonblocking=True)", "nonblocking"),
+    ("stream.wait_event(ready)", "stream.wait_for(ready)", "wait_for"),
+    ("get_current_stream().record()", "get_current_stream().mark()", "mark"),
+    ("stream.begin_capture()", "stream.start_capture()", "start_capture"),
+    ("using_allocator(made.pool.malloc)", "using_alloc(made.pool.malloc)", "using_alloc"),
+    ("deviceCanAccessPeer(target, source)", "deviceCanAccessPeer(target)", "missing"),
+    ("pool.free_bytes()", "pool.spare_bytes()", "spare_bytes"),
+    ("cupyx.empty_pinned(", "cupyx.pinned_empty(", "pinned_empty"),
+    ("is_memory_pinned(", "is_pinned(", "is_pinned"),
+    ("get_default_pinned_memory_pool()", "get_pinned_memory_pool()", "get_pinned_memory_pool"),
+    ("self.graph.launch()", "self.graph.play()", "play"),
 ]
 
 
@@ -69,20 +82,34 @@ class Checker(ast.NodeVisitor):
         self.array = Instance(cupy.ndarray)
         memory = Instance(cupy.cuda.MemoryPointer)
         self.made = {"data": memory, "real": self.array, "imag": self.array}
+        self.stream = Instance(cupy.cuda.Stream)
+        # What the plugin keeps under a name, or calls without saying what comes of it.
+        self.kept = {"self.graph": Instance(cupy.cuda.Graph)}
+        self.results = {
+            "get_current_stream": self.stream,
+            "get_default_memory_pool": Instance(cupy.cuda.MemoryPool),
+            "get_default_pinned_memory_pool": Instance(cupy.cuda.PinnedMemoryPool),
+        }
 
     def value(self, node):
         """What `node` stands for: an object of CuPy, an Instance, or None if it is not CuPy's."""
         if isinstance(node, ast.Name):
+            if node.id in STREAMS:
+                return self.stream
+            if node.id == "pool":
+                return self.results["get_default_memory_pool"]
             return self.modules.get(node.id) or (self.array if node.id in ARRAYS else None)
         if isinstance(node, ast.Subscript):
             owner = self.value(node.value)
             return self.array if owner is self.array else None
         if isinstance(node, ast.Attribute):
-            return self.attribute(node)
+            return self.kept.get(ast.unparse(node)) or self.attribute(node)
         if isinstance(node, ast.Call):
             called = self.value(node.func)
             if inspect.isclass(called):
                 return Instance(called)
+            if isinstance(node.func, ast.Attribute) and node.func.attr in self.results:
+                return self.results[node.func.attr] if called is not None else None
             return self.array if callable(called) and not isinstance(called, Instance) else None
         return None
 
@@ -127,8 +154,9 @@ def signature_of(called, bound):
         if head is None:
             return None
         space = {}
+        names = re.sub(r"\b\w+ (?=\w+\s*(?:[=,]|$))", "", head[1])  # without the types of C
         try:
-            exec(f"def f({head[1]}): ...", space)  # noqa: S102  a line of CuPy's documentation
+            exec(f"def f({names}): ...", space)  # noqa: S102  a line of CuPy's documentation
         except SyntaxError:  # written in C's way
             return None
         signature = inspect.signature(space["f"])

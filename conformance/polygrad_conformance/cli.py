@@ -72,6 +72,10 @@ def _running(parser: argparse.ArgumentParser) -> None:
         help="child processes at once (default: 2 where arrays are NumPy's, else 1); "
              "the results are the same",
     )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=float, default=0.0, metavar="SECONDS",
+        help="for everything: what has not begun by then is not run, and counts as that",
+    )  # fmt: skip
     parser.add_argument("--no-isolate", action="store_true",
                         help="run in this process: a crash ends everything")  # fmt: skip
     parser.add_argument("--fail-untriaged", action="store_true",
@@ -138,7 +142,7 @@ def _options(args: argparse.Namespace) -> Any:
 
     return Options(
         args.backend, args.device, args.level, _selection(args), args.timeout,
-        not args.no_isolate, args.workers,
+        not args.no_isolate, args.workers, args.seconds,
         KnownFailures.read(args.known) if args.known else None,
         (os.getcwd(),),  # noqa: PTH109  a folder to import from
     )  # fmt: skip

@@ -33,6 +33,8 @@ class Options:
         In child processes; False: in this one, where a crash ends everything.
     workers
         How many child processes at once; 0: two where the device's arrays are NumPy's, else one.
+    seconds
+        For everything; 0: as long as it takes. Cases that have not begun by then are `notrun`.
     known
         The known failures.
     path
@@ -46,6 +48,7 @@ class Options:
     timeout: float = 60.0
     isolate: bool = True
     workers: int = 0
+    seconds: float = 0.0
     known: KnownFailures | None = None
     path: tuple[str, ...] = ()
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -28,10 +30,16 @@ from polygrad_conformance.record import Result
 
 __all__ = ["Processes"]
 
+_LATE = "the time was up before it could begin"
+
 _STARTING = 600.0  # seconds for a worker to import a library and find its devices
 _ENDING = 20.0  # seconds for a worker that has said all to end
 _FIRST = 10.0  # the first call of an operation in a dtype may compile: so many times the limit
 _SHARES = 8  # batches for each process: the last ones end together
+
+
+class _TimeIsUp(Exception):  # noqa: N818  no error
+    """The seconds for everything are over."""
 
 
 class Processes:
@@ -41,6 +49,7 @@ class Processes:
         if not isinstance(options.backend, str):
             raise SuiteError("a backend given as an object runs in this process: isolate=False")
         self.options = options
+        self.deadline = time.monotonic() + (options.seconds or math.inf)
         self.lock = threading.Lock()
         self.ended = False
         self.all: list[_Worker] = []
@@ -111,6 +120,11 @@ class Processes:
                 self.close()  # the other threads end with their processes
                 raise
 
+    def _in_time(self) -> None:
+        """Raise when the seconds for everything are over."""
+        if time.monotonic() > self.deadline:
+            raise _TimeIsUp
+
     def _run(
         self, worker: _Worker, cases: Sequence[Case], statuses: dict[str, str],
         told: Callable[[Result], None],
@@ -124,14 +138,21 @@ class Processes:
             if result.status != "pass":
                 statuses[result.id] = result.status
             told(result)
+            self._in_time()
 
         while done < len(cases):
             left = cases[done:]
             try:
+                self._in_time()
                 worker.follow(left, statuses, noted)
             except NothingRan as error:  # another process could load it: this one is in its way
                 for case in left:
                     noted(replace(case.empty(), message=f"no process for it: {error}"))
+                break
+            except _TimeIsUp:
+                worker.close(wait=0.0)
+                for case in cases[done:]:
+                    told(replace(case.empty(), message=_LATE))
                 break
             if done == len(cases):
                 break

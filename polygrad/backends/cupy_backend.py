@@ -6,14 +6,19 @@ CuPy works on the thread's current device, wherever its operands are, and array-
 `device=` when it creates CuPy arrays. So whatever reaches the library from here first makes the
 array's device the current one. With one GPU there is nothing to do, and nothing is done.
 
-Index arrays are not checked: looking at them would wait for the device at each use. CuPy wraps an
-index that is out of range around the axis, so it reads a wrong element, never foreign memory.
+Index arrays are not looked at by the host, which would wait for the device at each use. CuPy wraps
+an index that is out of range around the axis, so it reads a wrong element, never foreign memory;
+`polygrad.late_checks` has the device compare, and raises when the host next waits.
+
+Streams are the library's: whatever is current in a thread is used, see `cupy_device`.
 """
 
 from __future__ import annotations
 
 import functools
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -23,9 +28,11 @@ import cupyx
 import numpy as np
 
 from polygrad import dtypes, indexing
-from polygrad.backend import Array, Backend, Capabilities, Guard, Kernel
-from polygrad.backends import cupy_kernels
+from polygrad.backend import Array, Backend, Capabilities, Guard, Kernel, Lane, Recording
+from polygrad.backends import cupy_device, cupy_kernels
+from polygrad.config import deterministic_algorithms
 from polygrad.device import Device
+from polygrad.errors import InvalidArgumentError, InvalidTypeError
 
 _IS_HIP = bool(cupy.cuda.runtime.is_hip)
 _KIND = "rocm" if _IS_HIP else "cuda"
@@ -74,11 +81,13 @@ class CupyBackend(Backend):
     name = "cupy"
     device_kinds = ("cuda", "rocm")
     capabilities = Capabilities(
-        checks_indices=False, asynchronous=True, deterministic_scatter=False
+        checks_indices=False, late_index_checks=True, asynchronous=True,
+        deterministic_scatter=False,
     )
 
     def __init__(self) -> None:
         super().__init__()
+        self._recorder: int | None = None  # the thread that records a graph
         count = cupy.cuda.runtime.getDeviceCount()
         self._devices = [Device(f"{_KIND}:{i}") for i in range(count)]
         cupy_kernels.register(self, cupy_kernels.Launcher(cupy, _module))
@@ -140,12 +149,31 @@ class CupyBackend(Backend):
         return functools.partial(self._at, int(device.rest))
 
     def from_numpy(self, array: np.ndarray[Any, Any], device: Device) -> Array:
-        """A copy, staged in pinned memory by the library."""
+        """A copy, staged in page-locked memory by the library, which does not wait.
+
+        What is page-locked already it would read later, in place: that is copied first.
+        """
+        self._refuse("copy from the host")
+        host = np.asarray(array)
+        if host.ndim and cupy.cuda.pinned_memory.is_memory_pinned(host.ctypes.data):
+            host = np.array(host, order="C")
+        return self.upload(host, device)
+
+    def upload(self, array: np.ndarray[Any, Any], device: Device) -> Array:
+        """Page-locked memory is read in place, later; the library keeps a reference until then."""
+        self._refuse("copy from the host")
         with self._at(int(device.rest)):
             return cupy.array(array, order="C")
 
+    def pinned(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+        """From CuPy's pool of page-locked memory."""
+        made: np.ndarray[Any, Any] = cupyx.empty_pinned(array.shape, array.dtype)
+        made[...] = array
+        return made
+
     def to_numpy(self, array: Array) -> np.ndarray[Any, Any]:
         """A copy, after all work submitted before."""
+        self._refuse("copy to the host")
         with self._at(array.data.device_id):
             host: np.ndarray[Any, Any] = array.get()
             return host
@@ -161,18 +189,64 @@ class CupyBackend(Backend):
             return array.copy(order="C")
 
     def transfer(self, array: Array, device: Device) -> Array:
-        """From GPU to GPU."""
-        with self._at(int(device.rest)):
-            return cupy.array(array, order="C")
+        """From GPU to GPU; through the host where they have no direct path."""
+        source, target = array.data.device_id, int(device.rest)
+        if source == target:
+            return self.copy(array)
+        made = cupy_device.copied_between(array, source, target)
+        return super().transfer(array, device) if made is None else made
 
     def synchronize(self, device: Device) -> None:
         """Wait for all streams of the device."""
+        self._refuse("wait for the device")
         cupy.cuda.Device(int(device.rest)).synchronize()
 
     def memory(self, device: Device) -> tuple[int, int] | None:
         """As the driver says; what CuPy's pool keeps counts as used."""
         free, total = cupy.cuda.Device(int(device.rest)).mem_info
         return int(free), int(total)
+
+    def memory_stats(self, device: Device) -> dict[str, int]:
+        """Of CuPy's default pool, and of the driver."""
+        return cupy_device.memory_stats(int(device.rest))
+
+    def empty_cache(self, device: Device) -> None:
+        """The free blocks of CuPy's pool for the device, and page-locked memory of the host."""
+        with self._at(int(device.rest)):
+            cupy.get_default_memory_pool().free_all_blocks()
+            cupy.get_default_pinned_memory_pool().free_all_blocks()
+
+    def lane(self, device: Device, native: Any = None) -> Lane:
+        """A stream of the device, or one that the user made."""
+        if native is not None and not hasattr(native, "wait_event"):
+            raise InvalidTypeError(
+                f"{type(native).__name__} is no stream of CuPy's", "stream, argument native",
+                "pass a cupy.cuda.Stream or a cupy.cuda.ExternalStream",
+            )  # fmt: skip
+        return cupy_device.Lane(int(device.rest), native)
+
+    def _refuse(self, what: str) -> None:
+        """Raise for what a graph cannot repeat, in the thread that records one."""
+        if self._recorder is not None and self._recorder == threading.get_ident():
+            raise InvalidArgumentError(
+                f"a step that is recorded may not {what}", "cuda_graph",
+                "make what it needs before, hand it over as an input, and read its results "
+                "afterwards",
+            )  # fmt: skip
+
+    def recording(self, device: Device) -> AbstractContextManager[Recording]:
+        """A CUDA graph; CuPy has none on ROCm."""
+        return super().recording(device) if _IS_HIP else self._record(device)
+
+    @contextmanager
+    def _record(self, device: Device) -> Iterator[Recording]:
+        """What would make the host wait raises within, and range checks are not put off."""
+        with cupy_device.recording(int(device.rest)) as made:
+            self._recorder, self.late.paused = threading.get_ident(), True
+            try:
+                yield made
+            finally:
+                self._recorder, self.late.paused = None, False
 
     def strided_view(
         self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...]
@@ -207,6 +281,8 @@ class CupyBackend(Backend):
             if indexing.is_basic(key):
                 return super().add_at(array, key, value)
             dtype = array.dtype
+            if deterministic_algorithms() and dtype.kind in "fc":
+                return indexing.added_in_order(cupy, array, key, value)
             out = array.astype(_ADDS_AS.get(dtype.name, dtype), order="C", copy=True)
             value = cupy.asarray(value, dtype=out.dtype)
             if dtype.kind == "c":

@@ -94,6 +94,18 @@ class SimBackend(Backend):
         """There is none."""
         return "simulated accelerator", ""
 
+    def memory_stats(self, device: Device) -> dict[str, int]:
+        """As the library counts, without a cache: it has none."""
+        counted = sim.statistics(self._native[device])
+        return {
+            "used": counted.in_use, "peak": counted.peak,
+            "free": counted.limit - counted.in_use, "total": counted.limit,
+        }  # fmt: skip
+
+    def upload(self, array: np.ndarray[Any, Any], device: Device) -> Array:
+        """Of the array itself, which the library keeps until it has read it."""
+        return sim.upload(array, self._native[device])
+
     def unshared(self, holder: Any) -> bool:
         """One reference, memory of its own: views refer to their base, so its count sees them."""
         return sys.getrefcount(holder.array) == ALONE and holder.array.base is None

@@ -38,6 +38,8 @@ class Epoch:
         Whether batches come out in the order of the keys.
     keep
         Whether the workers outlive the epoch.
+    pin
+        Whether Tensors of the host come in page-locked memory.
     """
 
     def __init__(
@@ -49,7 +51,9 @@ class Epoch:
         device: Device | None,
         in_order: bool,
         keep: bool,
+        pin: bool = False,
     ) -> None:
+        self._pin = pin
         self._pool, self._keys, self._in_order, self._keep = pool, keys, in_order, keep
         self._device, self._default = device, default_device()
         self._turns: deque[int] = deque()  # who owes a batch, the oldest first
@@ -129,7 +133,7 @@ class Epoch:
     def _unpack(self, worker: int, reply: Reply) -> Any:
         target, default = self._device, self._default
         place: Place = lambda name: target or (default if name == "cpu" else Device(name))
-        return self._pool.unpack(worker, reply, place)
+        return self._pool.unpack(worker, reply, place, self._pin)
 
     def _ask(self, worker: int) -> None:
         """Ask a worker for one batch more, if there is one."""

@@ -17,6 +17,7 @@ from polygrad.errors import InvalidArgumentError
 from polygrad.ops.creation import to_place
 from polygrad.registry import find_device
 from polygrad.tensor import Tensor
+from polygrad.transfer import pinned
 from polygrad.tree import tree_map
 
 __all__ = ["DataLoader"]
@@ -25,6 +26,11 @@ __all__ = ["DataLoader"]
 def _itself(item: Any) -> Any:
     """An item that is not batched stays as it is."""
     return item
+
+
+def _pinned(x: Tensor) -> Tensor:
+    """A tensor without history in page-locked memory; others stay where they are."""
+    return x if x.requires_grad else pinned(x)
 
 
 class DataLoader:
@@ -46,8 +52,9 @@ class DataLoader:
     collate_fn
         Makes a batch of a list of items; `default_collate` if not given.
     pin_memory
-        Accepted, and without effect: batches are copied to their device from the memory that is
-        shared with the workers, not from page-locked memory.
+        Batches that stay on the host come in page-locked memory, where a library in use has any
+        (CuPy), so that `to(device, non_blocking=True)` copies them while the host goes on. Needless
+        with `device`: what goes there is staged in page-locked memory anyhow.
     drop_last
         Leave out a last batch that is not full; of a stream, that of each worker.
     timeout
@@ -247,10 +254,12 @@ class DataLoader:
                 yield self._placed(fetcher.batch(key))
 
     def _placed(self, batch: Any) -> Any:
-        if self.device is None:
+        if self.device is None and not self.pin_memory:
             return batch
-        to = lambda x: to_place(x, None, self.device) if isinstance(x, Tensor) else x
-        return tree_map(to, batch)
+        return tree_map(lambda x: self._place(x) if isinstance(x, Tensor) else x, batch)
+
+    def _place(self, x: Tensor) -> Tensor:
+        return _pinned(x) if self.device is None else to_place(x, None, self.device)
 
     def _with_workers(self, fetcher: Fetcher, keys: Iterator[Any] | None) -> Iterator[Any]:
         from polygrad.data.epoch import Epoch  # noqa: PLC0415  multiprocessing: only if needed
@@ -265,7 +274,7 @@ class DataLoader:
             self._pool = pool if self.persistent_workers else None
         return Epoch(
             pool, keys, seed, device=self.device, in_order=self.in_order,
-            keep=self.persistent_workers,
+            keep=self.persistent_workers, pin=self.pin_memory,
         )  # fmt: skip
 
     def __getstate__(self) -> dict[str, Any]:

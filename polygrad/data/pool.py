@@ -231,9 +231,9 @@ class Pool:
             raise self._died(number)
         return number
 
-    def unpack(self, number: int, reply: Reply, place: Place) -> Any:
-        """What a reply holds, with Tensors where `place` says."""
-        return self._workers[number].inbox.unpack(reply.parcel, place)
+    def unpack(self, number: int, reply: Reply, place: Place, pin: bool) -> Any:
+        """What a reply holds, with Tensors where `place` says; `pin`: in page-locked memory."""
+        return self._workers[number].inbox.unpack(reply.parcel, place, pin)
 
     def _died(self, number: int) -> WorkerError:
         process = self._workers[number].process

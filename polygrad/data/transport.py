@@ -30,6 +30,7 @@ from polygrad.device import Device
 from polygrad.errors import GradientError, OutOfMemoryError
 from polygrad.registry import kernels_for
 from polygrad.tensor import Tensor, new_tensor, raw
+from polygrad.transfer import page_locked
 
 __all__ = ["Inbox", "Outbox", "Parcel"]
 
@@ -241,8 +242,11 @@ class Inbox:
         if old is not None:
             old.close()
 
-    def unpack(self, parcel: Parcel, place: Place) -> Any:
-        """The value, in memory of its own; `place(name)` is where Tensors of a device go."""
+    def unpack(self, parcel: Parcel, place: Place, pin: bool = False) -> Any:
+        """The value, in memory of its own; `place(name)` is where Tensors of a device go.
+
+        With `pin`, Tensors of the host come in page-locked memory where there is any.
+        """
         memory: Any = parcel.memory
         if memory is None:
             memory = self._segments[parcel.slot].buf
@@ -252,7 +256,7 @@ class Inbox:
             body = bytes(memory[start : start + length])
 
         def arrived(*told: Any) -> Any:
-            return _rebuilt(_Facts(*told), memory, place)
+            return _rebuilt(_Facts(*told), memory, place, pin)
 
         try:
             return _Reader(body, arrived).load()
@@ -270,14 +274,17 @@ class Inbox:
                 number += 1
 
 
-def _rebuilt(facts: _Facts, memory: Any, place: Place) -> Any:
+def _rebuilt(facts: _Facts, memory: Any, place: Place, pin: bool) -> Any:
     """The array or Tensor that the facts are about, copied out of the memory."""
     view: Host = np.ndarray(facts.shape, facts.dtype, memory, facts.offset)
     if facts.cls is None:
         return view.copy()
     device = place(facts.device)
     kernels = kernels_for(device, facts.dtype, "a batch of a DataLoader")
-    made = new_tensor(kernels.backend.from_numpy(view, device), kernels, facts.cls)
+    array = page_locked(view) if pin and device == "cpu" else None
+    if array is None:
+        array = kernels.backend.from_numpy(view, device)
+    made = new_tensor(array, kernels, facts.cls)
     made.tracked = facts.tracked
     return made
 

@@ -244,7 +244,7 @@ class Module(Holder):
         Called as `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`. Integer buffers
         keep their dtype; complex tensors become complex ones of the precision of a real dtype. All
         stay the same objects, gradients move along, and a move that fails has moved nothing.
-        `non_blocking` has no effect: when a copy runs is the array library's affair.
+        `non_blocking` as in `Tensor.to`.
 
         Raises
         ------
@@ -255,9 +255,9 @@ class Module(Holder):
         InvalidTypeError
             Two devices or two dtypes were given.
         """
-        del non_blocking
+        non_blocking |= any(arg is True for arg in args)
         dtype, device = read_place(args, dtype, device)
-        places.move(self, device, dtype)
+        places.move(self, device, dtype, non_blocking=non_blocking)
         return self
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:

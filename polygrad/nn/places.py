@@ -5,6 +5,7 @@ All new values are made before the first is put in its place: a move that fails 
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from polygrad import dtypes
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["convert", "move", "move_empty", "put_in_place"]
 
 
-def move(module: Module, device: Any, dtype: Any) -> None:
+def move(module: Module, device: Any, dtype: Any, *, non_blocking: bool = False) -> None:
     """Bring all parameters and buffers to a device, the floating ones to a dtype; None keeps it."""
     where = f"{type(module).__name__}.to"
     device = None if device is None else find_device(device)
@@ -32,7 +33,8 @@ def move(module: Module, device: Any, dtype: Any) -> None:
             f"parameters cannot be {dtype}", where, "pass a floating or complex dtype"
         )
     tensors = [*module.parameters(), *module.buffers()]
-    _move_all(tensors, device, [_goal(t, device, dtype) for t in tensors], where)
+    goals = [_goal(t, device, dtype) for t in tensors]
+    _move_all(tensors, device, goals, where, non_blocking)
 
 
 def convert(module: Module, dtype: Any) -> None:
@@ -89,22 +91,28 @@ def _refuse(
 
 
 def _move_all(
-    tensors: list[Tensor], device: Device | None, goals: list[dtypes.Dtype], where: str
+    tensors: list[Tensor],
+    device: Device | None,
+    goals: list[dtypes.Dtype],
+    where: str,
+    later: bool = False,
 ) -> None:
     _refuse(tensors, device, goals, where)
-    made = [_moved(t, device, goal) for t, goal in zip(tensors, goals, strict=True)]
+    made = [_moved(t, device, goal, later) for t, goal in zip(tensors, goals, strict=True)]
     for t, (value, gradient) in zip(tensors, made, strict=True):
         if value.kernels is not t.kernels:
             put_in_place(t, value)
             t.gradient = gradient
 
 
-def _moved(t: Tensor, device: Device | None, dtype: dtypes.Dtype) -> tuple[Tensor, Tensor | None]:
+def _moved(
+    t: Tensor, device: Device | None, dtype: dtypes.Dtype, later: bool
+) -> tuple[Tensor, Tensor | None]:
     """The value of `t` and its gradient in another place; a buffer with a history keeps it."""
     array = raw(t)
     source = t if t.node is not None else new_tensor(array, t.kernels)
-    gradient = None if t.gradient is None else to_place(t.gradient.detach(), dtype, device)
-    return to_place(source, dtype, device), gradient
+    to = functools.partial(to_place, dtype=dtype, device=device, non_blocking=later)
+    return to(source), None if t.gradient is None else to(t.gradient.detach())
 
 
 def put_in_place(t: Tensor, value: Tensor) -> None:

@@ -169,7 +169,13 @@ def load_own(
         if key not in state:
             report.missing.append(key)
             continue
-        complaint = _load_tensor(module, name, target, state[key], assign_tensors=assign_tensors)
+        try:
+            complaint = _load_tensor(
+                module, name, target, state[key], assign_tensors=assign_tensors
+            )
+        except (OutOfMemoryError, DeviceLostError) as error:
+            left = f"load_state_dict: {key!r} and all after it are as before"
+            raise type(error)(error.what, f"{error.where}. {left}", error.fix) from error
         if complaint:
             report.errors.append(f"{key}: {complaint}")
     known.update(n for n, _ in module.named_registered("module"))

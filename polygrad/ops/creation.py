@@ -235,7 +235,9 @@ def _copied(t: Tensor) -> Tensor:
     return new_tensor(t.kernels.coerce(t.kernels.copy(raw(t))), t.kernels)
 
 
-def to_place(t: Tensor, dtype: Any = None, device: Any = None) -> Tensor:
+def to_place(
+    t: Tensor, dtype: Any = None, device: Any = None, *, non_blocking: bool = False
+) -> Tensor:
     """`t` with another dtype or device, on the tape; itself if it is there already."""
     if device is not None:
         found = find_device(device)
@@ -244,7 +246,7 @@ def to_place(t: Tensor, dtype: Any = None, device: Any = None) -> Tensor:
             kernels_for(found, wanted, "moving a tensor")
             if dtypes.kind_of(wanted) <= t.kernels.kind and dtype is not None:
                 t = to_place(t, dtype)
-            t = _transfer(t, found)
+            t = _transfer(t, found, non_blocking)
     if dtype is not None:
         wanted = dtypes.canonical(dtype)
         if wanted != t.dtype:
@@ -258,10 +260,10 @@ def as_floating(x: Tensor) -> Tensor:
     return x if x.kernels.inexact else to_place(x, default_dtype())
 
 
-def _transfer(t: Tensor, device: Device) -> Tensor:
+def _transfer(t: Tensor, device: Device, non_blocking: bool) -> Tensor:
     from polygrad.transfer import transfer  # noqa: PLC0415
 
-    return transfer(t, device)
+    return transfer(t, device, non_blocking=non_blocking)
 
 
 # DLPack's device types, and the kinds of device that hold such memory.

@@ -17,10 +17,11 @@ from polygrad.calls import describe
 from polygrad.dtypes import INTEGER, REAL
 from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from polygrad.families import Chapter
+from polygrad.late_checks import check_later, is_late
 from polygrad.ops._axes import as_tensor
 from polygrad.ops.comparison import not_equal
 from polygrad.ops.creation import as_floating, to_place
-from polygrad.ops.elementwise import strong_multiply
+from polygrad.ops.elementwise import maximum, strong_multiply
 from polygrad.ops.indexing import take, take_along_axis
 from polygrad.ops.linear_algebra import linear
 from polygrad.ops.loss import check_reduction, reduced
@@ -114,8 +115,8 @@ def _with_batch(input: Any, target: Any, where_: str) -> tuple[Tensor, Tensor, b
     return reshape(x, (1, *x.shape)), reshape(t, (1, *t.shape)), True
 
 
-def _check_classes(x: Tensor, t: Tensor, ignore_index: int, where_: str) -> int:
-    """Refuse targets that are no classes; how many of them count."""
+def _check_classes(x: Tensor, t: Tensor, ignore_index: int, where_: str) -> int | None:
+    """Refuse targets that are no classes; how many of them count, None if only the device knows."""
     if t.kernels.kind != INTEGER:
         raise DtypeError(
             f"targets of dtype {t.dtype}", f"{where_}{describe([x, t])}",
@@ -132,6 +133,10 @@ def _check_classes(x: Tensor, t: Tensor, ignore_index: int, where_: str) -> int:
         return 0
     classes = x.shape[1]
     k, array = t.kernels, raw(t)
+    if is_late(k.backend):
+        safe = k.xp.where(array == ignore_index, k.zeros(()), array)
+        check_later(k, safe, 0, classes, f"{where_}{describe([x, t])}, of the target")
+        return None
     low, high = k.index_range(array)
     if low >= 0 and high < classes and not 0 <= ignore_index < classes:
         return t.size
@@ -189,10 +194,17 @@ def _picked(
     return (loss if w is None else loss * used), used, keep
 
 
-def _plain(x: Tensor, t: Tensor, ignore_index: int, reduction: str, count: int) -> Tensor:
+def _plain(
+    x: Tensor, t: Tensor, ignore_index: int, reduction: str, count: int | None
+) -> Tensor:
     """See Note [Cross entropy]."""
     k = x.kernels
     logs = new_tensor(k.coerce(k.log_softmax(raw(x), axis=1)), k)
+    if count is None and reduction == "mean":
+        each = _cross_entropy_primitive.call(x, t, logs, ignore_index=ignore_index, total=None)
+        number = _sum(to_place(not_equal(t, ignore_index), x.dtype))
+        mean_: Tensor = where(number > 0, _sum(each) / maximum(number, 1), float("nan"))
+        return mean_
     total = {"none": None, "mean": count or float("nan"), "sum": 1}[reduction]
     ignored = None if count == t.size else ignore_index
     return _cross_entropy_primitive.call(x, t, logs, ignore_index=ignored, total=total)  # type: ignore[no-any-return]

@@ -12,6 +12,7 @@ from polygrad.config import no_grad
 from polygrad.dtypes import INTEGER
 from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, ShapeError
 from polygrad.families import Chapter
+from polygrad.late_checks import check_later, is_late
 from polygrad.ops._axes import as_tensor
 from polygrad.ops.comparison import equal
 from polygrad.ops.creation import to_place
@@ -69,6 +70,10 @@ def check_rows(input: Any, weight: Any, where_: str) -> tuple[Tensor, Tensor]:
             "it must be a matrix (rows, width)",
         )  # fmt: skip
     rows = w.shape[0]
+    if is_late(w.kernels.backend) and indices.size and indices.kernels.kind == INTEGER:
+        where = f"{where_}{describe([indices, w])}"
+        check_later(indices.kernels, raw(indices), 0, rows, where)
+        return indices, w
     low, high = _bounds(indices, where_)
     if indices.size and not 0 <= low <= high < rows:
         raise OutOfRangeError(

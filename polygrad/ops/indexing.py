@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from polygrad.calls import check_device, describe
-from polygrad.dtypes import INTEGER
-from polygrad.errors import DtypeError, InvalidArgumentError, OutOfRangeError, ShapeError
+from polygrad.dtypes import INTEGER, int64
+from polygrad.errors import DtypeError, InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.indexing import broadcasts_to, upload
 from polygrad.kernels import declare_forward
+from polygrad.late_checks import check_range
 from polygrad.ops._axes import as_tensor, normalize_axis
 from polygrad.ops.manipulation import broadcast_shapes, broadcast_to
 from polygrad.primitive import CONSTANT, Primitive
@@ -62,6 +63,13 @@ _take_adjoint_primitive = Primitive(
 declare_forward(  # no primitive: (low, high) that enclose x, high its maximum
     "index_range", lambda F, x: (F.backend.item(F.xp.min(x)), F.backend.item(F.xp.max(x)))
 )
+def _outside(F: Any, x: Any, low: int, end: int) -> Any:
+    """Whether any index is out of range, as a 0-d array; in 64 bits, where all fit."""
+    wide = F.backend.astype(x, int64)
+    return F.xp.any((wide < low) | (wide >= end))
+
+
+declare_forward("index_outside", _outside)
 
 
 def index_tensor(places: np.ndarray[Any, Any], x: Tensor) -> Tensor:
@@ -82,12 +90,9 @@ def check_indices(indices: Tensor, length: int, where: str, x: Tensor) -> None:
     backend = indices.kernels.backend
     if backend.capabilities.checks_indices or not indices.size:
         return
-    low, high = indices.kernels.index_range(raw(indices))
-    if low < -length or high >= length:
-        raise OutOfRangeError(
-            f"index {low if low < -length else high} is out of range: the axis has length {length}",
-            f"{where}{describe([x, indices])}", f"indices go from {-length} to {length - 1}",
-        )  # fmt: skip
+    check_range(
+        indices.kernels, raw(indices), length, lambda: f"{where}{describe([x, indices])}"
+    )
 
 
 @_table.public(samples=lambda s: [

@@ -263,6 +263,7 @@ class Lion(Optimizer):
     """
 
     rule = "lion_step"
+    same_each_step = True
     keywords: ClassVar = ("lr", "betas", "weight_decay", "maximize")
 
     def __init__(

@@ -48,6 +48,7 @@ class SGD(Optimizer):
     """
 
     rule = "sgd_step"
+    same_each_step = True
     keywords: ClassVar = ("lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize")
 
     def __init__(
@@ -102,6 +103,7 @@ class RMSprop(Optimizer):
     """
 
     rule = "rmsprop_step"
+    same_each_step = True
     keywords: ClassVar = ("lr", "alpha", "eps", "weight_decay", "momentum", "centered", "maximize")
 
     def __init__(
@@ -200,6 +202,7 @@ class Adadelta(Optimizer):
     """
 
     rule = "adadelta_step"
+    same_each_step = True
     keywords: ClassVar = ("lr", "rho", "eps", "weight_decay", "maximize")
 
     def __init__(
@@ -249,6 +252,7 @@ class Rprop(Optimizer):
     """
 
     rule = "rprop_step"
+    same_each_step = True
     keywords: ClassVar = ("etas", "step_sizes", "maximize")
 
     def __init__(

@@ -57,6 +57,7 @@ class Muon(Optimizer):
     """
 
     rule = "muon_step"
+    same_each_step = True
     elementwise = False
     keywords: ClassVar = (
         "lr", "weight_decay", "momentum", "nesterov", "ns_coefficients", "eps", "ns_steps",

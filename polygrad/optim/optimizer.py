@@ -47,6 +47,7 @@ class Optimizer(ABC):
     rule: ClassVar[str]
     keywords: ClassVar[tuple[str, ...]]
     elementwise: ClassVar[bool] = True  # no: the rule sees each parameter in its shape
+    same_each_step: ClassVar[bool] = False  # yes: from the second step on, no number of it changes
 
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         self.defaults = defaults

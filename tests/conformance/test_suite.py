@@ -341,3 +341,15 @@ def test_structure_is_searched(monkeypatch):
     assert found[0].status == "fail"
     assert found[0].message == found[1].message
     assert "'keepdims': True" in found[0].message
+
+
+def test_what_the_time_does_not_reach_is_not_run_and_the_rest_is_kept():
+    options = Options("", "cpu", selection=Selection(("multiply",), ("value", "grad")))
+    whole = run(options)
+    assert {r.status for r in whole.results} == {"pass"}
+    cut = run(dataclasses.replace(options, seconds=1e-9))
+    assert [r.id for r in cut.results] == [r.id for r in whole.results]
+    late = [r for r in cut.results if r.status == "notrun"]
+    assert late
+    assert all("the time was up" in r.message for r in late)
+    assert cut.exit_code in (1, 3)

@@ -270,10 +270,10 @@ def test_a_move_that_fails_has_moved_nothing(monkeypatch):
         m.to("strict:no_float64")
     moved = iter(range(3))
 
-    def fails(t, dtype=None, device=None):  # as a device whose memory is full
+    def fails(t, dtype=None, device=None, **options):  # as a device whose memory is full
         if next(moved, None) is None:
             raise OutOfMemoryError("the memory is exhausted", "to", "free some")
-        return to_place(t, dtype, device)
+        return to_place(t, dtype, device, **options)
 
     monkeypatch.setattr(places, "to_place", fails)
     for move in (m.float, lambda: m.to("frozen:0", pg.float32), lambda: m.type(pg.float32)):

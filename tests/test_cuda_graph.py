@@ -1,0 +1,204 @@
+"""CUDA graphs over the stand-in for CuPy, which writes calls down and repeats them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polygrad as pg
+from polygrad import nn, optim
+from polygrad.device import Device
+from polygrad.errors import (
+    DeviceMismatchError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    ShapeError,
+    UnsupportedOperationError,
+)
+from tests import fake_cupy as fake
+from tests.fake_plugin import use_fake_cupy
+
+RNG = np.random.default_rng(3)
+DATA = [RNG.normal(size=(5, 4)).astype(np.float32) for _ in range(8)]
+
+
+@pytest.fixture(autouse=True)
+def gpus(monkeypatch):
+    """cuda:0 and cuda:1 are devices of this process, of the stand-in."""
+    return use_fake_cupy(monkeypatch)
+
+
+def training(device, algorithm, **options):
+    pg.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Linear(6, 2)).to(device)
+    optimizer = algorithm(model.parameters(), **options)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = pg.mean(model(x) ** 2)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return model, optimizer, step
+
+
+def values(model, optimizer):
+    found = {k: v.numpy().tolist() for k, v in model.state_dict().items()}
+    state = optimizer.state_dict()["state"]
+    return found, {
+        i: {k: v.numpy().tolist() if isinstance(v, pg.Tensor) else v for k, v in own.items()}
+        for i, own in state.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options"),
+    [
+        (optim.SGD, {"lr": 0.1}),
+        (optim.SGD, {"lr": 0.1, "momentum": 0.9, "dampening": 0.5}),
+        (optim.RMSprop, {"lr": 0.01, "momentum": 0.5}),
+        (optim.Adadelta, {}),
+    ],
+)
+@pytest.mark.parametrize("device", ["cuda:0", "cuda:1"])
+def test_a_graph_trains_as_the_step_does(device, algorithm, options):
+    model, optimizer, step = training(device, algorithm, **options)
+    batches = [pg.tensor(d, device=device) for d in DATA]
+    want_losses = [step(batches[i]).item() for i in (0, 0, 0)]
+    want_losses = [step(x).item() for x in batches]
+    want = values(model, optimizer)
+
+    model, optimizer, step = training(device, algorithm, **options)
+    graph = pg.cuda_graph(step, [batches[0]], modules=[model], optimizers=[optimizer], warmup=3)
+    losses = [graph(x).item() for x in batches]
+    assert np.array_equal(losses, want_losses)
+    assert values(model, optimizer) == want
+    assert "own memory" in fake.LOG
+    step(batches[0])  # and goes on without it
+    assert np.isfinite(next(iter(model.parameters())).detach().numpy()).all()
+
+
+def test_gradients_add_up_from_replay_to_replay():
+    w = nn.Parameter(pg.tensor([1.0, 2.0], device="cuda:0"))
+    module = nn.Module()
+    module.w = w
+
+    def step(x):
+        pg.sum(w * x).backward()
+
+    x = pg.tensor([1.0, 10.0], device="cuda:0")
+    graph = pg.cuda_graph(step, [x], modules=[module], warmup=2)
+    assert w.grad.tolist() == [2.0, 20.0]
+    graph(x)
+    graph(x * 2)
+    assert w.grad.tolist() == [5.0, 50.0]
+
+
+def test_two_values_that_change_places():
+    module = nn.Module()
+    for name, value in (("a", 1.0), ("b", 2.0)):
+        module.register_buffer(name, pg.full((2,), value, device="cuda:0"))
+
+    def step(x):
+        module.a, module.b = module.b, module.a  # the tensors themselves
+        a, b = pg.asarray(module.a.native()), pg.asarray(module.b.native())
+        module.a[...] = b
+        module.b[...] = a + x
+
+    x = pg.zeros(2, device="cuda:0")
+    graph = pg.cuda_graph(step, [x], modules=[module], warmup=2)
+    before = module.a.tolist(), module.b.tolist()
+    graph(x)
+    assert (module.a.tolist(), module.b.tolist()) == before[::-1]
+
+
+def test_outputs_are_the_same_tensors_and_inputs_are_looked_at():
+    x = pg.ones((2, 3), device="cuda:0")
+    graph = pg.cuda_graph(lambda x: {"y": x * 2, "n": 5}, [x])
+    first = graph(x)
+    assert first["y"].tolist() == [[2.0] * 3] * 2
+    assert first["n"] == 5
+    assert graph(x + 1) is first
+    assert first["y"].tolist() == [[4.0] * 3] * 2
+    with pytest.raises(InvalidArgumentError, match="2 inputs, 1 were recorded"):
+        graph(x, x)
+    for wrong in (pg.ones(2, device="cuda:0"), pg.ones((2, 3)), 5, x.to(pg.float64)):
+        with pytest.raises(ShapeError, match=r"not float32 \(2, 3\) on cuda:0"):
+            graph(wrong)
+
+
+def test_what_a_graph_cannot_repeat_is_refused():
+    x = pg.ones(3, device="cuda:0")
+    weight = nn.Parameter(pg.ones(3, device="cuda:0"))
+    with pytest.raises(InvalidArgumentError, match="draws random numbers"):
+        pg.cuda_graph(lambda x: nn.functional.dropout(x, 0.5), [x])
+    for step, what in (
+        (lambda x: (x * 2).tolist(), "copy to the host"),
+        (lambda x: x + pg.tensor([1.0, 2.0, 3.0], device="cuda:0"), "copy from the host"),
+        (lambda x: pg.synchronize("cuda:0"), "wait for the device"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=f"recorded may not {what}"):
+            pg.cuda_graph(step, [x])
+        assert (x * 2).tolist() == [2.0] * 3  # and nothing is recorded any more
+    advice = r"change from step to step.*after the graph"
+    for algorithm in (optim.Adam, optim.NAdam, optim.ASGD):
+        with pytest.raises(InvalidArgumentError, match=advice):
+            pg.cuda_graph(lambda x: x, [x], optimizers=[algorithm([weight])])
+    with pytest.raises(InvalidArgumentError, match="warmup is 1"):
+        pg.cuda_graph(lambda x: x, [x], warmup=1)
+    with pytest.raises(InvalidTypeError, match="list of one or more Tensors"):
+        pg.cuda_graph(lambda x: x, [])
+    with pytest.raises(DeviceMismatchError, match="a tensor on cpu"):
+        pg.cuda_graph(lambda x: x, [x], optimizers=[optim.SGD([nn.Parameter(pg.ones(3))])])
+    with pytest.raises(InvalidArgumentError, match="has a history"):
+        pg.cuda_graph(lambda x: x, [weight * 2])
+
+
+@pytest.mark.parametrize("device", ["cpu", "sim:0"])
+def test_other_devices_say_that_they_have_no_graphs(device):
+    with pytest.raises(UnsupportedOperationError, match=r"only CUDA devices.*call the step as it"):
+        pg.cuda_graph(lambda x: x, [pg.ones(3, device=device)])
+
+
+def test_rocm_has_none(monkeypatch, gpus):
+    monkeypatch.setitem(type(gpus).recording.__globals__, "_IS_HIP", True)
+    with pytest.raises(UnsupportedOperationError, match="only CUDA devices"):
+        pg.cuda_graph(lambda x: x, [pg.ones(3, device="cuda:0")])
+
+
+def test_an_optimizer_that_says_so_is_the_same_at_each_step():
+    """Its rule gives the same at steps 2 and 9; that of one which does not say so differs."""
+    classes = [c for c in vars(optim).values() if isinstance(c, type) and hasattr(c, "rule")]
+    assert len(classes) > 10
+    for cls in classes:
+        p = nn.Parameter(pg.tensor(DATA[0]))
+        p.grad = pg.tensor(DATA[1])
+        optimizer = cls([p])
+        optimizer.step()
+        group, k = optimizer.param_groups[0], p.kernels
+        own = optimizer.state[p]
+        arrays = [v.native() for v in own.values() if isinstance(v, pg.Tensor)]
+        found = []
+        for start in (1, 8):
+            numbers = {n: v for n, v in own.items() if not isinstance(v, pg.Tensor)}
+            numbers["step"] = start
+            keywords = optimizer.advance(numbers, group)
+            values = p.detach().native(), p.grad.native(), *arrays
+            with np.errstate(all="ignore"):
+                out = getattr(k, cls.rule)(*values, **keywords)
+            found.append(np.asarray(out[0] if isinstance(out, tuple) else out).tolist())
+        assert (found[0] == found[1]) >= cls.same_each_step, cls
+
+
+def test_the_stand_in_repeats_what_was_recorded(gpus):
+    """The tests above would pass over nothing: a graph is launched, its memory is written."""
+    a = gpus.from_numpy(np.ones(2, np.float32), Device("cuda:0"))
+    with gpus.recording(Device("cuda:0")) as made:
+        b = a + 1
+        a[...] = b
+    assert np.isnan(np.asarray(b.get())).all()
+    assert a.get().tolist() == [1.0, 1.0]
+    made.replay()
+    made.replay()
+    assert a.get().tolist() == [3.0, 3.0]
