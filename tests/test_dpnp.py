@@ -211,11 +211,17 @@ def test_scattered_sums_are_numpys_in_every_run(kernels, dtype, monkeypatch):
             np.testing.assert_array_equal(got, want)
 
 
+def test_half_precision_is_scattered_in_single(kernels):
+    start = pg.zeros(2, dtype=pg.float16, device=SYCL)
+    places = pg.zeros(5000, dtype=pg.int64, device=SYCL)
+    rows = pg.full((5000,), 0.5, dtype=pg.float16, device=SYCL)
+    assert pg.index_add(start, places, rows, axis=0).numpy().tolist() == [2500.0, 0.0]
+
+
 # ---- threads and processes -----------------------------------------------------------------------
 TRAINING = """
 import sys, threading, time
 import polygrad as pg
-import polygrad.optim.rules  # the forwards of the updates
 seconds = float(sys.argv[1])
 sys.setswitchinterval(1e-5)
 steps, losses = {}, {}

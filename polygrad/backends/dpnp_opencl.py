@@ -234,15 +234,18 @@ def register(backend: Backend, device: str) -> None:
 
 # ---- scatter -------------------------------------------------------------------------------------
 def adds(dtype: Any) -> bool:
-    """Whether `add_at` serves a dtype: all but truth values, which do not add, and float16."""
-    return dtype.name != "bool" and (dtype.kind == "c" or dtype.name in _C_NAMES)
+    """Whether `add_at` serves a dtype: all but truth values, which do not add."""
+    return bool(dtype.name != "bool" and (dtype.kind in "fc" or dtype.name in _C_NAMES))
 
 
 def add_at(backend: Backend, array: Array, key: tuple[Any, ...], value: Any) -> Array:
     """A copy of `array` with `value` added at a key with index arrays: Note [Scattered sums].
 
-    The positions are reckoned on the host, which also checks them.
+    The positions are reckoned on the host, which also checks them. float16 is summed in float32.
     """
+    if array.dtype == np.float16:
+        wide = add_at(backend, dpnp.astype(array, np.float32), key, value)
+        return dpnp.astype(wide, np.float16)
     shape, device = tuple(array.shape), backend.device_of(array)
     key = on_host(backend, key)
     if one_axis(key, len(shape)) == 0:  # whole rows
