@@ -176,6 +176,42 @@ def test_updates_are_those_of_the_rules(name, slots, keywords, dtype):
             assert_close(a, b)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("name", "slots", "keywords"), RULES)
+def test_updates_without_opencl_are_those_of_the_rules(name, slots, keywords, dtype):
+    """Those of Level Zero, called on the device that is here."""
+    kernels = find_kernels(use(SYCL), dtype)
+    from polygrad.backends.dpnp_updates import UPDATES
+
+    rng = np.random.default_rng(1)
+    for shape in ((), (0,), (7, 5)):
+        arrays = [np.asarray(rng.normal(size=shape), dtype) for _ in range(2)]
+        arrays += [np.asarray(rng.uniform(size=shape), dtype) for _ in range(slots)]
+        given = [kernels.backend.from_numpy(a, kernels.device) for a in arrays]
+        with kernels.guard():
+            got = UPDATES[name](kernels, *given, **keywords)
+        _, want = both(kernels, name, arrays, **keywords)
+        for a, b in zip(got, want, strict=True):
+            assert_close(kernels.backend.to_numpy(a), b)
+        for array, before in zip(given[:2], arrays, strict=False):
+            np.testing.assert_array_equal(kernels.backend.to_numpy(array), before)
+
+
+def test_without_opencl_the_librarys_functions_and_the_host_serve(kernels, monkeypatch):
+    """As behind Level Zero, of which there is none here."""
+    from polygrad.backends import dpnp_backend, dpnp_opencl
+
+    monkeypatch.setattr(dpnp_backend, "_takes_source", lambda queue: False)
+    monkeypatch.setattr(dpnp_opencl, "add_at", None)
+    made = dpnp_backend.DpnpBackend()
+    k = made.kernels(kernels.device, pg.float32)
+    assert "dpnp_updates" in k.origin("adam_step")
+    assert "dpnp_opencl" not in k.origin("relu")
+    places = made.from_numpy(np.array([1, 1, -1]), kernels.device)
+    got = made.add_at(k.zeros((3,)), (places,), k.ones((3,)))
+    assert made.to_numpy(got).tolist() == [0.0, 2.0, 1.0]
+
+
 def test_an_update_leaves_parameter_and_gradient_alone(kernels):
     p, g, m, v = (kernels.full((64, 1024), value) for value in (1.0, 2.0, 0.0, 0.0))
     new, *_ = kernels.adam_step(p, g, m, v, **ADAM)

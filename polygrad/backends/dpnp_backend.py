@@ -42,7 +42,7 @@ import numpy as np
 
 from polygrad import dtypes, indexing
 from polygrad.backend import Array, Backend, Capabilities, Guard, Kernels
-from polygrad.backends import dpnp_opencl
+from polygrad.backends import dpnp_opencl, dpnp_updates
 from polygrad.backends.dpnp_memory import room_for, with_room
 from polygrad.device import Device
 from polygrad.errors import BackendBrokenError, DeviceMismatchError
@@ -115,6 +115,11 @@ def _visible() -> dict[str, Any]:
     return named
 
 
+def _takes_source(queue: Any) -> bool:
+    """Whether kernels in OpenCL C can be compiled for a queue."""
+    return bool(queue.backend == dpctl.backend_type.opencl)
+
+
 class DpnpBackend(Backend):
     """SYCL devices. Index arrays are checked on the host, because the library clips silently."""
 
@@ -136,8 +141,8 @@ class DpnpBackend(Backend):
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_forbid)
         for device, queue in self._queues.items():
-            if queue.backend == dpctl.backend_type.opencl:
-                dpnp_opencl.register(self, device.name)
+            kernels = dpnp_opencl if _takes_source(queue) else dpnp_updates
+            kernels.register(self, device.name)
         self.kernel("sum")(_sum)
         self.kernel("matmul")(_matmul)
         for name in (*_OPERATORS, *_COMPARISONS):
@@ -238,8 +243,8 @@ class DpnpBackend(Backend):
     @_locked
     def add_at(self, array: Array, key: tuple[Any, ...], value: Any) -> Array:
         """A kernel in OpenCL C where the device takes one, the host elsewhere."""
-        opencl = array.sycl_queue.backend == dpctl.backend_type.opencl
-        if opencl and not indexing.is_basic(key) and dpnp_opencl.adds(array.dtype):
+        scattered = not indexing.is_basic(key) and dpnp_opencl.adds(array.dtype)
+        if scattered and _takes_source(array.sycl_queue):
             return dpnp_opencl.add_at(self, array, key, value)
         return super().add_at(array, key, value)
 
