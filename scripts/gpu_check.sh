@@ -125,7 +125,8 @@ export device POLYGRAD_TEST_GPU=$device POLYGRAD_CHECK_INDICES=0
 
 step driver 10 - bash -c driver
 step doctor 25 - "$python" -m polygrad
-step "kernels and streams" 60 pytest "$python" -m pytest -q -m gpu --durations 5 tests
+mapfile -t on_gpu < <(grep -rl --include='test_*.py' 'mark[.]gpu' tests)
+step "kernels and streams" 60 pytest "$python" -m pytest -q -m gpu --durations 5 "${on_gpu[@]}"
 conformance values 50 --dtypes float32 --checks value,grad
 step "beside PyTorch and CuPy" 60 - "$python" -m benchmarks --device "$device" --rounds 9 \
     --results "$out/benchmarks"
