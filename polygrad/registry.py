@@ -319,8 +319,20 @@ def default_device() -> Device:
     if chosen is not None:
         return chosen
     if not _process_default:
-        _process_default.append(find_device(os.environ.get("POLYGRAD_DEVICE") or "cpu"))
+        _process_default.append(_device_of_environment())
     return _process_default[0]
+
+
+def _device_of_environment() -> Device:
+    """The device that the environment names, or `cpu`; an error says who named it."""
+    name = os.environ.get("POLYGRAD_DEVICE")
+    try:
+        return find_device(name or "cpu")
+    except PolygradError as error:
+        if not name:
+            raise
+        named = f"the environment variable POLYGRAD_DEVICE is {name!r}"
+        raise type(error)(error.what, f"{named}; {error.where}", error.fix) from error
 
 
 def set_default_device(device: str | Device | None) -> None:

@@ -360,6 +360,14 @@ def test_the_report_when_the_default_device_is_missing(monkeypatch):
     assert "default device: none (POLYGRAD_DEVICE=quantum:0): no backend serves" in report()
 
 
+def test_an_error_about_the_default_device_says_who_named_it(monkeypatch):
+    pg.set_default_device(None)
+    monkeypatch.setenv("POLYGRAD_DEVICE", "gpu")
+    with pytest.raises(UnknownDeviceError) as caught:
+        pg.ones(2)
+    assert "the environment variable POLYGRAD_DEVICE is 'gpu'; known kinds:" in str(caught.value)
+
+
 def test_python_m_polygrad():
     run = subprocess.run(
         [sys.executable, "-m", "polygrad"], cwd=ROOT, capture_output=True, text=True, check=True

@@ -50,8 +50,11 @@ from polygrad.errors import BackendBrokenError, DeviceMismatchError
 Method = TypeVar("Method", bound=Callable[..., Any])
 _LOCK: AbstractContextManager[Any] = threading.RLock()
 _DRIVERS = ("level_zero", "cuda", "hip", "opencl")  # of two for one card, the first is taken
+# What hides devices, or keeps polygrad from naming one.
+_SETTINGS = ("ONEAPI_DEVICE_SELECTOR", "OCL_ICD_VENDORS", "POLYGRAD_NO_OPENCL_SETUP")
 _NUMBERS = 256  # that each device and dtype keeps
-_LARGE = 1 << 17  # elements from which on a sum of columns is faster as a product with ones
+# Elements, and columns, from which on a sum of columns is faster as a product with ones.
+_LARGE, _WIDE = 1 << 17, 16
 
 
 def _locked(method: Method) -> Method:
@@ -157,11 +160,14 @@ class DpnpBackend(Backend):
         runtime = find_opencl_cpu()
         if _visible():
             return ""
-        return "dpctl sees no SYCL device. For a GPU install its Level Zero driver. " + (
-            "For the CPU load this backend before anything else asks dpctl for devices"
-            if runtime
-            else "For the CPU install intel-opencl-rt"
-        )
+        set_here = [f"{name}={os.environ[name]}" for name in _SETTINGS if os.environ.get(name)]
+        return (
+            "dpctl sees no SYCL device"
+            + (f" (the environment has {', '.join(set_here)})" if set_here else "")
+            + ". For a GPU install its Level Zero driver. For the CPU "
+            + ("load this backend before anything else asks dpctl for devices" if runtime
+               else "install intel-opencl-rt")
+        )  # fmt: skip
 
     @property
     def array_types(self) -> tuple[type, ...]:
@@ -334,6 +340,8 @@ def _sum(F: Kernels, x: Array, axis: Any = None, keepdims: bool = False) -> Arra
     if not lead or not x.flags.c_contiguous:
         return dpnp.sum(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
     rows = math.prod(x.shape[:lead])
+    if x.size < rows * _WIDE:
+        return dpnp.sum(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
     ones = dpnp.ones(rows, dtype=x.dtype, device=x.sycl_queue)
     total = dpnp.matmul(ones, dpnp.reshape(x, (rows, -1)))
     total = dpnp.reshape(total, x.shape[lead:])
