@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from polygrad import backends
+from polygrad.backends import cupy_kernels
 
 PLUGIN = Path(backends.__file__).parent
 TEXT = "".join(path.read_text() for path in sorted(PLUGIN.glob("cupy_*.py")))
@@ -184,6 +185,16 @@ def test_a_planted_fault_is_found(modules, right, wrong, named):
     faults = check(modules, TEXT.replace(right, wrong)).faults
     assert faults
     assert all(named in fault for fault in faults)
+
+
+def test_the_launcher_of_kernels_takes_names_that_exist(modules):
+    used = set()
+    for path in Path(cupy_kernels.__file__).parent.glob("*.py"):
+        used |= set(re.findall(r"\blibrary\.(\w+)\(", path.read_text()))
+    assert {"empty", "argsort", "ascontiguousarray"} <= used
+    assert not {name for name in used if not hasattr(modules["cupy"], name)}
+    module = modules["cupy"].RawModule(code="", options=cupy_kernels.OPTIONS["cuda"])
+    assert callable(module.get_function)
 
 
 def test_the_namespace_has_every_standard_name(modules):

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.indexing import size_of
+from polygrad.kernels import declare_forward
 
 __all__ = [
     "Geometry", "Pads", "Shape", "check_windows", "columns", "from_columns", "pad", "per_axis",
@@ -134,6 +135,10 @@ def pad(F: Any, x: Any, padding: Pads, fill: float = 0) -> Any:
 
 def columns(F: Any, x: Any, geometry: Geometry) -> Any:
     """The windows of x (channels, batch, *size), as (channels, places, batch, *windows)."""
+    return F.of(x).window_columns(x, geometry=geometry)
+
+
+def _columns(F: Any, x: Any, geometry: Geometry) -> Any:
     lead, size = x.shape[:2], x.shape[2:]
     windows = geometry.windows(size)
     places = size_of(geometry.kernel)
@@ -165,9 +170,12 @@ def _strides(shape: Shape) -> Shape:
 
 def from_columns(F: Any, parts: Any, size: Shape, geometry: Geometry) -> Any:
     """The adjoint of `columns`: every element is added to where it was taken from."""
+    return F.of(parts).window_columns_adjoint(parts, size=size, geometry=geometry)
+
+
+def _from_columns(F: Any, parts: Any, size: Shape, geometry: Geometry) -> Any:
     windows = parts.shape[3:]
     lead = (parts.shape[0], parts.shape[2])
-    F = F.of(parts)
     if size_of(geometry.kernel) == 1 and windows == size == geometry.padded(size):
         return parts[:, 0, ...]
     shape = (*lead, *geometry.padded(size))
@@ -182,3 +190,8 @@ def from_columns(F: Any, parts: Any, size: Shape, geometry: Geometry) -> Any:
             total = F.backend.add_at(total, key, parts[:, i, ...])
     inner = tuple(slice(lo, lo + n) for n, (lo, _) in zip(size, geometry.padding, strict=True))
     return total[(slice(None), slice(None), *inner)]
+
+
+# No primitives: parts of forwards, which a backend may have in one kernel each.
+declare_forward("window_columns", _columns)
+declare_forward("window_columns_adjoint", _from_columns)

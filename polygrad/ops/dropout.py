@@ -1,7 +1,8 @@
 """Dropout: random elements, channels, or all of alpha dropout's.
 
-The mask is drawn on the host from polygrad's one stream, so it is the same on every device, and is
-drawn again by `checkpoint`. Without training nothing is drawn.
+The mask is drawn from polygrad's one stream, so it is the same on every device, and is drawn again
+by `checkpoint`: on the host, unless the backend has a kernel that makes the same bits. Without
+training nothing is drawn.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from typing import Any
 
 from polygrad import streams
 from polygrad.calls import describe
+from polygrad.dtypes import bool as bool_dtype
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.indexing import size_of
+from polygrad.kernels import declare_forward
 from polygrad.ops._axes import as_tensor, written
 from polygrad.ops.elementwise import indicator
 from polygrad.primitive import CONSTANT, Primitive
@@ -46,12 +49,19 @@ def _check(input: Any, p: float, where: str) -> Tensor:
     return as_tensor(input, f"{where}, argument input")
 
 
+def _toss(F: Any, shape: tuple[int, ...], p: float, generator: Any) -> Any:
+    """True with probability p: the next numbers of the generator, made on the host."""
+    host = streams.coin(generator, p, size_of(shape)).reshape(shape)
+    return F.backend.from_numpy(host, F.device)
+
+
+declare_forward("toss", _toss)  # no primitive: it takes no array
+
+
 def _mask(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
     """True with probability 1 - p, on the device of x."""
-    host = streams.coin(None, 1 - p, size_of(shape)).reshape(shape)
-    backend = x.kernels.backend
-    array = backend.from_numpy(host, x.device)
-    return new_tensor(array, backend.kernels_of(array))
+    k = x.kernels.with_dtype(bool_dtype)
+    return new_tensor(k.toss(shape, p=1 - p, generator=streams.default_generator), k)
 
 
 def _dropped(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:

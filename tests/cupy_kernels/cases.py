@@ -162,4 +162,111 @@ def updates(f):
         yield f"{name}_of_parts", (f(6), [f(2, 3).T], *(np.abs(f(6)) for _ in given)), keywords
 
 
-CASES = {"updates": updates, "norms": norms, "softmax": softmax, "elementwise": elementwise}
+SEED = (1 << 63) + 5  # its words do not fit long long
+
+
+def drawing(f):
+    from polygrad.streams import Generator
+
+    for seed, position in ((0, 0), (SEED, 3), (7, (1 << 64) - 2), (7, (1 << 70) + 1)):
+        for n in (0, 1, 7, 8, 9, 4099):
+            for p in (0.0, 0.3, 1 - 2**-33, 1.0):
+                generator = Generator(seed)
+                generator.set_state((seed, position, 0))
+                yield "toss", ((n,),), {"p": p, "generator": generator}
+    yield "toss", ((2, 3, 5),), {"p": 0.5, "generator": Generator(1)}
+
+
+def dropout(f):
+    for x in (f.edges(), f(0, 2), *layouts(f(3, 4, 5))):
+        mask = np.asarray(f(*x.shape)) > 0
+        for scale in (0, 1, 1.25):
+            yield "dropout", (x, mask), {"scale": scale}
+            yield "dropout", (x, mask.T.copy().T), {"scale": scale}
+    yield "dropout", (f(3, 4), f(3, 1) > 0), {"scale": 2}
+
+
+def scattering(f):
+    for shape, axis, places in (
+        ((7, 3), 0, (10,)), ((4, 6, 5), 1, (2, 3)), ((4, 6), -1, (40,)), ((5,), 0, ()),
+        ((9, 2), 0, (0,)), ((3, 300), 0, (200,)),
+    ):  # fmt: skip
+        axis_ = axis % len(shape)
+        for low in (0, -shape[axis]):
+            indices = f.whole(low, shape[axis], *places)
+            x = f(*shape[:axis_], *places, *shape[axis_ + 1 :])
+            for given in (indices, indices.astype("int32")):
+                yield "take_adjoint", (x, np.asarray(given)), {"shape": shape, "axis": axis}
+    picks, others = f.whole(-4, 4, 6), f.whole(0, 3, 6)
+    for key in (
+        (picks,), (picks, others), (slice(None), others), (picks, slice(1, 3)), (picks, 0),
+        (None, others % 2), (1, Ellipsis), (np.array([True, False] * 2),),
+    ):  # fmt: skip
+        shape = (4, 3, 5)
+        x = f(*np.zeros(shape)[key].shape)
+        yield "getitem_adjoint", (x,), {"key": key, "shape": shape}
+
+
+GEOMETRIES = (
+    ((5, 4), ((2, 2), (2, 2), ((0, 0), (0, 0)), (1, 1))),
+    ((5, 4), ((3, 2), (1, 2), ((1, 1), (0, 1)), (1, 1))),
+    ((7, 6), ((2, 3), (2, 1), ((1, 0), (2, 2)), (2, 1))),
+    ((6,), ((3,), (2,), ((1, 1),), (1,))),
+    ((7,), ((2,), (3,), ((0, -2),), (1,))),
+    ((4, 3, 5), ((2, 2, 2), (1, 1, 2), ((1, 0), (0, 0), (1, 1)), (1, 2, 1))),
+    ((5, 4), ((1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1))),
+    ((5, 4), ((1, 1), (2, 2), ((1, 1), (0, 0)), (1, 1))),
+    ((3, 3, 2, 2), ((2, 2, 1, 1), (1, 1, 1, 1), ((0, 0),) * 4, (1, 1, 1, 1))),
+    ((20, 20), ((16, 16), (2, 2), ((0, 0), (0, 0)), (1, 1))),
+)
+
+
+def count_of(size, geometry):
+    from polygrad.ops._windows import Geometry
+
+    return Geometry(*geometry).windows(size)
+
+
+def windows(f):
+    from polygrad.ops._windows import Geometry
+
+    for size, numbers in GEOMETRIES:
+        geometry, made = Geometry(*numbers), count_of(size, numbers)
+        x = f(3, 2, *size)
+        for given in (x, f(2, 3, *size).swapaxes(0, 1), x[..., ::-1]):
+            yield "window_columns", (given,), {"geometry": geometry}
+        places = int(np.prod(geometry.kernel))
+        parts = f(3, places, 2, *made)
+        for given in (parts, np.array(parts.swapaxes(0, 2), order="C").swapaxes(0, 2)):
+            yield "window_columns_adjoint", (given,), {"size": size, "geometry": geometry}
+    yield "window_columns", (f(0, 2, 5, 4),), {"geometry": Geometry(*GEOMETRIES[1][1])}
+
+
+def pooling(f):
+    for size, geometry in GEOMETRIES:
+        made, places = count_of(size, geometry), int(np.prod(geometry[0]))
+        keywords = {"geometry": geometry}
+        padded = any(map(any, geometry[2]))
+        name = "uint8" if places < 256 else "int32"
+        for lead in ((2, 3), (1,), (0, 2)):
+            x, pooled = f(*lead, *size), f(*lead, *made)
+            chosen = f.whole(0, places, *lead, *made).astype(name)
+            if f.dtype.kind not in "iu" or not padded:  # integers have no -inf to pad with
+                for given in (x, x[::-1], np.array(x.T, order="C").T):
+                    yield "max_pool", (given,), keywords
+                if f.dtype.kind == "f" and x.size:
+                    ties = np.round(x)
+                    ties[..., 0] = NAN
+                    yield "max_pool", (ties,), keywords
+                    yield "max_pool", (np.full_like(x, -INF),), keywords
+            yield "place_in_windows", (pooled, chosen), {"size": size, **keywords}
+            yield "pick_from_windows", (x, chosen), keywords
+            yield "window_sum", (x,), keywords
+            yield "window_sum_adjoint", (pooled,), {"size": size, **keywords}
+
+
+CASES = {
+    "softmax": softmax, "elementwise": elementwise, "norms": norms, "updates": updates,
+    "drawing": drawing, "dropout": dropout, "scattering": scattering, "windows": windows,
+    "pooling": pooling,
+}  # fmt: skip

@@ -29,7 +29,8 @@ CACHE = HERE.parents[1] / ".cache" / "cupy_kernels"
 MARGIN = 256  # bytes around each array
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 FLAGS = ("-std=c++14", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-Wall", "-Wextra",
-         "-Werror", "-Wno-unused-function", "-Wno-unused-parameter")  # fmt: skip
+         "-Werror", "-Wno-unused-function", "-Wno-unused-parameter",
+         "-Wno-tautological-compare")  # fmt: skip
 HEAD = re.compile(r"^(?:KERNEL|extern \"C\" __global__ void) (\w+)\(([^)]*)\)", re.MULTILINE)
 DTYPES = ("bool", *NUMBERS, *COMPLEX)
 WIDE = {"float16": "float32", "bfloat16": "float32"}
@@ -37,10 +38,12 @@ WIDE = {"float16": "float32", "bfloat16": "float32"}
 
 def kernels_in(text):
     """Each kernel's parameters, as (type, is a pointer) by name."""
-    rows = re.search(r"#define ROWS (.*)", text)
+    lists = re.findall(r"#define ([A-Z]+) (I .*)", text.replace("\\\n", " "))
     found = {}
     for name, given in HEAD.findall(text):
-        parameters = re.sub(r"\bROWS\b", rows[1], given) if rows else given
+        parameters = given
+        for macro, meaning in lists:
+            parameters = re.sub(rf"\b{macro}\b", meaning, parameters)
         found[name] = [tuple(p.split()) for p in parameters.replace("\n", " ").split(",")]
     return found
 
@@ -165,8 +168,8 @@ def _empty_like(x, dtype=None):
 
 
 LIBRARY = SimpleNamespace(
-    **{n: getattr(np, n) for n in ("argsort", "arange", "broadcast_to", "ndarray", "sort")},
     ascontiguousarray=lambda x: x if x.flags.c_contiguous else np.array(x, order="C"),
+    argsort=lambda x: np.argsort(x, kind="stable"), arange=np.arange, zeros=np.zeros,
     asarray=np.asarray, empty=_empty, empty_like=_empty_like,
 )  # fmt: skip
 

@@ -9,12 +9,23 @@ from __future__ import annotations
 import functools
 
 from polygrad.backend import Backend
-from polygrad.backends.cupy_kernels import elementwise, norms, softmax, updates
+from polygrad.backends.cupy_kernels import (
+    dropout,
+    elementwise,
+    norms,
+    scattering,
+    softmax,
+    updates,
+    windows,
+)
 from polygrad.backends.cupy_kernels.launcher import OPTIONS, Family, Launcher
 
 __all__ = ["FAMILIES", "OPTIONS", "Family", "Launcher", "register"]
 
-FAMILIES: tuple[Family, ...] = (softmax.FAMILY, elementwise.FAMILY, norms.FAMILY, updates.FAMILY)
+FAMILIES: tuple[Family, ...] = (
+    softmax.FAMILY, elementwise.FAMILY, norms.FAMILY, updates.FAMILY, dropout.DRAWING,
+    dropout.FAMILY, scattering.FAMILY, windows.FAMILY, windows.POOLING,
+)  # fmt: skip
 
 
 def register(backend: Backend, launcher: Launcher) -> None:

@@ -50,6 +50,7 @@ class Launcher:
 
     def __init__(self, library: Any, module: Callable[[str], Any]) -> None:
         self.library, self.module = library, module
+        self.threads = THREADS
         self._kernels: dict[tuple[str, str, str], Any] = {}
 
     def run(
@@ -72,7 +73,7 @@ class Launcher:
 
     def over_all(self, family: Family, name: str, x: Array, n: int, *arguments: Any) -> None:
         """Launch a kernel of a thread for each of n elements."""
-        self.run(family, name, x.dtype.name, blocks_for(n), THREADS, *arguments)
+        self.run(family, name, x.dtype.name, blocks_for(n), self.threads, *arguments)
 
     # ---- arrays ---------------------------------------------------------------------------------
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -82,6 +83,14 @@ class Launcher:
     def nothing(self) -> Array:
         """For an argument that is not looked at: no integers."""
         return self.library.empty((1,), "int64")
+
+    def strides_of(self, shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+        """Of a C-ordered array, in bytes."""
+        found, step = [], itemsize
+        for n in reversed(shape):
+            found.append(step)
+            step *= n
+        return tuple(reversed(found))
 
     def address(self, x: Array) -> int:
         """Where the memory of x is."""
@@ -106,6 +115,14 @@ class Launcher:
         if a.strides == x.strides:
             return a
         made = self.like(x)
+        made[...] = a
+        return made
+
+    def in_order_of(self, x: Array, a: Array) -> Array:
+        """An array of the shape of x, dense, in memory in the same order."""
+        if all(s * x.itemsize == t * a.itemsize for s, t in zip(a.strides, x.strides, strict=True)):
+            return a
+        made = self.like(x, a.dtype)
         made[...] = a
         return made
 

@@ -159,8 +159,10 @@ template <class Op> D A together(const Row& r, A a, A* shared, Op op) {
 
 def source(text: str, dtype: str) -> str:
     """What is compiled for one dtype: types, rows where they are used, then the kernels."""
+    # What is less than every number; of integers, that which is looked at first.
+    lowest = "#define LOWEST -INF\n" if dtype in REALS else "#define LOWEST 0\n"
     largest = f"#define LARGEST {_LARGEST[dtype]}\n" if dtype in _LARGEST else ""
-    return _START + _TYPES[dtype] + largest + (_ROWS if "ROWS" in text else "") + text
+    return _START + _TYPES[dtype] + lowest + largest + (_ROWS if "ROWS" in text else "") + text
 
 
 def wide_name(dtype: str) -> str:
