@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from benchmarks import picture, report, run
 from benchmarks.children import Player
@@ -22,8 +23,9 @@ def main() -> None:
         if reason is None and (not options.contender or name in options.contender)
     }
     workloads = run.chosen(options.only)
-    results = run.measured(options, players, workloads)
-    about = report.circumstances(options.device, options.threads)
+    about = report.circumstances(options)
+    keep = partial(report.save, options.results, about)
+    results = run.measured(options, players, workloads, keep)
     run.introduce(options, about, f"polygrad {about['revision']}")
     rows = [
         report.row(workload, results[workload.name], options.device)
@@ -35,7 +37,7 @@ def main() -> None:
         if reason:
             print(f"{name}: {reason}")
     run.warn_if_busy(about)
-    path = report.save(options.results, about, results)
+    path = keep(results)
     print(f"\nSamples, versions and machine: {path}")
     drawn = picture.draw(path.with_suffix(".svg"), workloads, results)
     print(f"Picture: {drawn}" if drawn else "No picture: pip install matplotlib")

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from benchmarks import report, run
@@ -75,16 +76,17 @@ def main() -> None:
             "base": Player(contender, base),
             "new": Player(contender, new if options.new else None),
         }
-        results = run.measured(options, players, workloads)
-    about = report.circumstances(options.device, options.threads)
-    about |= {"base": options.base, "new": options.new or about["revision"]}
+        about = report.circumstances(options)
+        about |= {"base": options.base, "new": options.new or about["revision"]}
+        keep = partial(report.save, options.results, about)
+        results = run.measured(options, players, workloads, keep)
     run.introduce(options, about, f"{contender}: {about['base']} (base) and {about['new']} (new)")
     print(report.table(
         [row(workload, results[workload.name]) for workload in workloads],
         ["workload", "base", "new", "new / base", "three rounds of four"],
     ))  # fmt: skip
     run.warn_if_busy(about)
-    print(f"\nSamples, versions and machine: {report.save(options.results, about, results)}")
+    print(f"\nSamples, versions and machine: {keep(results)}")
 
 
 if __name__ == "__main__":

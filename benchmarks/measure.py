@@ -56,10 +56,11 @@ def seconds(
     def block(name: str) -> Block:
         child = children.get(name, workload)
         child.ask("prepare", workload=workload.name, device=device)
-        return lambda count: child.ask(workload.measure, count=count) / count / workload.calls
+        return lambda count: child.ask(workload.measure, count=count) / count
 
     blocks = {name: block(name) for name in children.able(workload)}
-    return interleave(blocks, rounds, block_seconds)
+    samples = interleave(blocks, rounds, block_seconds)
+    return {name: [s / workload.calls for s in values] for name, values in samples.items()}
 
 
 def memory(workload: Workload, children: Children, device: str) -> Samples:

@@ -277,6 +277,61 @@ class Recurrence:
 
 
 @dataclass(frozen=True)
+class Bodies:
+    """Bodies in space that attract each other, from a distance of `softening` on."""
+
+    bodies: int
+    softening: float
+    seed: int = 0
+
+    def data(self) -> Batch:
+        """Places (bodies, 3) and masses (bodies,), float32."""
+        rng = np.random.default_rng(self.seed)
+        places = rng.standard_normal((self.bodies, 3), dtype=np.float32)
+        return places, rng.uniform(0.5, 1.5, self.bodies).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A differential equation whose rates are a layer of a network, solved in `steps` steps."""
+
+    batch: int
+    width: int
+    steps: int
+    training: Training
+    seed: int = 0
+
+    def parameters(self) -> Parameters:
+        """Those of nn.Linear."""
+        shapes = {"weight": (self.width, self.width), "bias": (self.width,)}
+        return uniform(shapes, self.seed)
+
+    def data(self) -> Batch:
+        """Where it begins and where it shall end, both (batch, width), float32."""
+        return pair_of_normal((self.batch, self.width), self.seed + 1)
+
+
+@dataclass(frozen=True)
+class Equation:
+    """u'' + u = (1 - pi^2) sin(pi x), u a network with tanh between its layers, somewhere."""
+
+    batch: int
+    sizes: tuple[int, ...]
+    training: Training
+    seed: int = 0
+
+    def parameters(self) -> Parameters:
+        """Those of a classifier with these sizes."""
+        return Classification(self.batch, self.sizes, "Tanh", self.training, self.seed).parameters()
+
+    def data(self) -> Batch:
+        """Places and the right-hand side there, both (batch, 1), float32."""
+        rng = np.random.default_rng(self.seed + 1)
+        x = rng.uniform(-1, 1, (self.batch, 1))
+        return x.astype(np.float32), ((1 - np.pi**2) * np.sin(np.pi * x)).astype(np.float32)
+
+
+@dataclass(frozen=True)
 class Table:
     """Samples for estimators of scikit-learn: `clusters` clouds in `features` dimensions."""
 
@@ -310,6 +365,9 @@ RESNET = Residual(16, 32, 16, Training("mse_loss", "SGD", 1e-2))
 LETTERS = Letters(16, 64, 80, 64, 4, 256, 2, Training("cross_entropy", "AdamW", 1e-3))
 BAGS = Bags(256, 20, 10_000, 64, 4, Training("cross_entropy", "SGD", 1e-1))
 LSTM = Recurrence(16, 50, 64, 64, Training("mse_loss", "SGD", 1e-2))
+BODIES = Bodies(256, 0.1)
+FLOW = Flow(64, 16, 40, Training("mse_loss", "SGD", 1e-2))
+EQUATION = Equation(256, (1, 32, 32, 1), Training("mse_loss", "Adam", 1e-3))
 # The size of scikit-learn's digits.
 DIGITS = Table(1797, 64, 10)
 CLOUDS = Table(500, 8, 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -125,21 +126,27 @@ def revision() -> str | None:
     return run.stdout.strip()
 
 
-def circumstances(device: str, threads: int) -> dict[str, object]:
-    """When, where and with what."""
+def load() -> float | None:
+    """How many processes want to run, on the average of the last minute."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+
+
+def circumstances(options: argparse.Namespace) -> dict[str, object]:
+    """When, where, how and with what."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "revision": revision(),
-        "device": device,
+        "device": options.device,
         "machine": {
             "processor": processor(),
             "cores": os.cpu_count(),
             "system": platform.platform(),
-            "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+            "load": load(),
         },
         "python": platform.python_version(),
         "versions": {name: contender.version() for name, contender in CONTENDERS.items()},
-        "threads": threads,
+        "threads": options.threads,
+        "clock": "processor" if options.cpu_time else "wall",
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks import report
@@ -39,9 +39,10 @@ def chosen(names: list[str]) -> list[Workload]:
 
 
 def measured(
-    options: argparse.Namespace, players: Mapping[str, Player], workloads: list[Workload]
-) -> dict[str, Samples]:
-    """What was measured, by workload."""
+    options: argparse.Namespace, players: Mapping[str, Player], workloads: list[Workload],
+    keep: Callable[[Mapping[str, Samples]], object],
+) -> dict[str, Samples]:  # fmt: skip
+    """What was measured, by workload; it is given to `keep` after each, lest it be lost."""
     rounds, block_seconds = (5, 0.005) if options.quick else (options.rounds, 0.025)
     results = {}
     clock = "process_time" if options.cpu_time else "perf_counter"
@@ -53,6 +54,7 @@ def measured(
             results[workload.name] = measure(
                 workload, children, options.device, rounds, block_seconds
             )
+            keep(results)
     return results
 
 
@@ -66,6 +68,6 @@ def introduce(options: argparse.Namespace, about: Mapping[str, object], what: st
 
 def warn_if_busy(about: Mapping[str, object]) -> None:
     """Say so if others were running."""
-    load, cores = about["machine"]["load"], about["machine"]["cores"]
+    load, cores = report.load(), about["machine"]["cores"]
     if load is not None and load > cores + 0.5:
         print(f"Others were running: the load is {load:.1f} on {cores} cores. Measure again alone.")

@@ -2,92 +2,38 @@
 
 from __future__ import annotations
 
-import importlib.util
-import subprocess
-import sys
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-from benchmarks.contenders import CONTENDERS, FAST, Setup, side_by_side
-from benchmarks.functional import losses, peers
-from benchmarks.functional.losses import LOSSES
-from benchmarks.goals import AtMost, AtMostOver, AtMostTimes, Goal
+from benchmarks.contenders import FAST, side_by_side
+from benchmarks.goals import AtMost, AtMostOver, AtMostTimes
 from benchmarks.handwritten import estimators as estimators_by_hand
 from benchmarks.handwritten import networks as networks_by_hand
 from benchmarks.handwritten import networks_dpnp
 from benchmarks.handwritten import operations as by_hand
 from benchmarks.problems import (
+    BAGS,
+    BODIES,
     CALLS,
-    CHAIN_K,
-    CHAIN_LENGTH,
     CLOUDS,
     CNN,
     DIGITS,
     ENCODER,
+    EQUATION,
+    FLOW,
+    LETTERS,
     LSTM,
     MLP_ADAM,
     MLP_SGD,
+    RESNET,
     TINY,
     WIDE_ADAM,
     WIDE_SGD,
-    Table,
-    chain_factor,
-    chain_start,
-    large_array,
 )
+from benchmarks.rows import bodies, chain, estimator, family, imported, large, training
 from benchmarks.taped import estimators, networks, operations
-from benchmarks.workload import Measure, Workload
-
-
-def import_in_a_child(module: str) -> Setup:
-    """Import `module` in a fresh Python, which reports how long that took."""
-    code = (
-        "from time import perf_counter as now; start = now(); "
-        f"import {module}; print(now() - start)"
-    )
-
-    def setup(_device):
-        where = Path(importlib.util.find_spec(module).origin).parent.parent
-        command = [sys.executable, "-c", code]
-        return lambda: float(
-            subprocess.check_output(command, text=True, cwd=where)  # noqa: S603 -- as above
-        )
-
-    return setup
-
-
-def training(
-    name: str, about: str, problem: Any, goals: tuple[Goal, ...] = (), measure: Measure = "time"
-) -> Workload:
-    """The row of a training step."""
-    setups = side_by_side(networks.training, networks_by_hand.training, problem=problem)
-    if measure == "time" and type(problem) in LOSSES:
-        setups |= peers.setups(partial(peers.training, problem=problem))
-    return Workload(name, about, setups, goals, measure=measure)
-
-
-def chain(name: str, about: str, factor: str, goals: tuple[Goal, ...] = ()) -> Workload:
-    """The row of a chain with a factor of this kind."""
-    setups = side_by_side(operations.chain, by_hand.chain, factor=factor)
-    if factor != "tracked":
-        k = CHAIN_K if factor == "number" else chain_factor()
-        setups |= peers.setups(
-            lambda peer: peers.gradient(
-                peer, partial(losses.chain, length=CHAIN_LENGTH), [chain_start()], k
-            )
-        )
-    return Workload(name, about, setups, goals)
-
-
-def estimator(
-    name: str, about: str, taped: Any, plain: Any, problem: Table, goals: tuple[Goal, ...] = ()
-) -> Workload:
-    """A row of scikit-learn: polygrad beside the same calls on arrays."""
-    setups = side_by_side(taped, plain, problem=problem)
-    del setups["PyTorch"]
-    return Workload(name, about, setups, goals, apart="scikit-learn")
-
+from benchmarks.taped.operations import FAMILIES
+from benchmarks.workload import Workload
 
 TRAINED = {
     "tiny": TINY, "mlp-sgd": MLP_SGD, "mlp-adam": MLP_ADAM, "cnn": CNN, "lstm": LSTM,
@@ -112,18 +58,16 @@ WORKLOADS = (
         goals=(AtMost(1.5e-6),),
         calls=CALLS,
     ),
+    *(family(name, about) for name, (about, _) in FAMILIES.items()),
     chain(
         "chain", "z = z*k + k, 1000 times on 10 float32, k constant; forward and backward",
         "constant", (AtMostTimes(0.55, "PyTorch"),),
     ),
     chain("chain-number", "the chain, k a Python number", "number"),
     chain("chain-tracked", "the chain, k requires grad too", "tracked"),
-    Workload(
+    large(
         "large", "sum(e^(-x tanh(x/2 + 1/4))) of 4 million float32, and its gradient",
-        side_by_side(operations.large, by_hand.large) | peers.setups(
-            lambda peer: peers.gradient(peer, losses.bump, [large_array()])
-        ),
-        goals=(
+        (
             AtMostTimes(0.8, "PyTorch"), AtMostTimes(0.5, "PyTorch", FAST),
             AtMostTimes(1.05, "NumPy"),
         ),
@@ -190,25 +134,53 @@ WORKLOADS = (
         )
         for name, problem in (("wide-sgd", WIDE_SGD), ("wide-adam", WIDE_ADAM))
     ),
-    Workload(
-        "import", "import in a fresh Python",
-        {name: import_in_a_child(CONTENDERS[name].module) for name in ("polygrad", "NumPy")},
-        goals=(AtMost(0.150),),
-        measure="reported",
+    training(
+        "resnet", "training step: batch 16 of 16x16, 32 channels, block of two 3x3, BatchNorm, SGD",
+        RESNET,
     ),
+    training(
+        "letters", "training step: 16x64 letters, 2 encoder layers of 64, 4 heads, AdamW", LETTERS,
+    ),
+    training("bags", "training step: 256 bags of 20 out of 10000 words, 64 features, SGD", BAGS),
+    bodies("bodies", "energy of 256 bodies, and the forces", BODIES),
+    training("flow", "training step: 40 Runge-Kutta steps of tanh(z W + b), 64x16, SGD", FLOW),
+    training("equation", "training step: u'' + u of 1-32-32-1 at 256 places, Adam", EQUATION),
+    imported({"polygrad": "polygrad", "NumPy": "numpy"}, (AtMost(0.150),)),
     *(
         training(
             f"peak-{name}", f"memory at the peak of the training step {name}", problem,
             # The arrays of the tiny one are smaller than Python's objects around them, which
             # PyTorch's counter does not see.
-            () if problem is TINY else (AtMostTimes(1.0, "PyTorch"),), "peak",
+            () if problem is TINY else (AtMostTimes(1.0, "PyTorch"),), measure="peak",
         )
         for name, problem in TRAINED.items()
     ),
     *(
         training(
-            f"fresh-{name}", f"share of it that the step {name} maps anew", problem, (), "fresh"
+            f"fresh-{name}", f"share of it that the step {name} maps anew", problem, measure="fresh"
         )
         for name, problem in TRAINED.items()
+    ),
+    *(
+        chain(
+            f"depth-{2 * length}", f"the chain of {2 * length} operations", "constant",
+            length=length,
+        )
+        for length in (5, 50, 500, 5000, 50_000, 500_000)
+    ),
+    *(
+        training(f"batch-{batch}", f"mlp-sgd, batch {batch}", replace(MLP_SGD, batch=batch))
+        for batch in (1, 8, 32, 512, 2048)
+    ),
+    *(
+        row
+        for threads in (1, 2, 4)
+        for row in (
+            training(f"threads-{threads}-mlp", f"mlp-sgd, {threads} threads", MLP_SGD,
+                     threads=threads),
+            training(f"threads-{threads}-encoder", f"encoder, {threads} threads", ENCODER,
+                     threads=threads),
+            large(f"threads-{threads}-large", f"large, {threads} threads", threads=threads),
+        )
     ),
 )  # fmt: skip

@@ -18,10 +18,14 @@ from benchmarks.contenders import CONTENDERS
 from benchmarks.functional import peers
 from benchmarks.handwritten import networks as by_hand
 from benchmarks.handwritten import operations
+from benchmarks.handwritten import science as science_by_hand
 from benchmarks.problems import (
     BAGS,
+    BODIES,
     CNN,
     ENCODER,
+    EQUATION,
+    FLOW,
     LETTERS,
     LSTM,
     MLP_ADAM,
@@ -32,6 +36,7 @@ from benchmarks.problems import (
     Training,
 )
 from benchmarks.taped import networks as taped
+from benchmarks.taped import science
 from benchmarks.taped.operations import bump
 from benchmarks.workloads import WORKLOADS
 from polygrad.testing import assert_close
@@ -49,6 +54,8 @@ PROBLEMS = {
     "resnet": replace(RESNET, batch=3, channels=8, side=10),
     "letters": replace(LETTERS, batch=2, length=12, width=16, hidden=24),
     "bags": replace(BAGS, batch=16, words=100),
+    "flow": replace(FLOW, batch=8, width=6, steps=10),
+    "equation": EQUATION,
     "encoder": replace(ENCODER, batch=2, length=24, width=32, hidden=48),
 }
 each_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
@@ -138,6 +145,13 @@ def test_handwritten_gradients_of_the_chain():
     assert_close(z.grad, dz)
     assert_close(factor.grad, dk)
     assert_close(z.grad, operations.chain_gradients(start, k, 50)[1])
+
+
+def test_handwritten_forces_of_bodies():
+    problem = replace(BODIES, bodies=40)
+    got, want = science.bodies(pg, "cpu", problem)(), science_by_hand.bodies(problem)()
+    assert_close(np.float32(got[0]), np.float32(want[0]), what="energy")
+    assert_close(got[1], want[1], what="forces")
 
 
 def test_handwritten_gradient_of_large_arrays():

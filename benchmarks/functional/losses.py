@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.problems import Classification, Encoder, Recurrence
+from benchmarks.problems import Classification, Encoder, Flow, Recurrence
 
 
 def bump(np, parameters):
@@ -91,5 +91,30 @@ def encoder(np, problem: Encoder, parameters, x, target):
     )
 
 
+def energy(np, parameters, masses, softening):
+    """Half the sum of -m_i m_j / sqrt(|x_i - x_j|^2 + softening^2) over all i and j."""
+    (x,) = parameters
+    between = x[:, None, :] - x[None, :, :]
+    squares = np.sum(between * between, axis=-1) + softening**2
+    return -0.5 * np.sum(masses[:, None] * masses / np.sqrt(squares))
+
+
+def flow(np, problem: Flow, parameters, z, target):
+    """Runge and Kutta's rule for dz/dt = tanh(z W' + b)."""
+    weight, bias = parameters
+    h = 1 / problem.steps
+
+    def rate(z):
+        return np.tanh(np.matmul(z, weight.T) + bias)
+
+    for _ in range(problem.steps):
+        k1 = rate(z)
+        k2 = rate(z + h / 2 * k1)
+        k3 = rate(z + h / 2 * k2)
+        k4 = rate(z + h * k3)
+        z = z + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return squared_error(np, z, target)
+
+
 # Of the problems that can be said in these namespaces; NumPy's has no convolution.
-LOSSES = {Classification: classifier, Encoder: encoder, Recurrence: recurrent}
+LOSSES = {Classification: classifier, Encoder: encoder, Recurrence: recurrent, Flow: flow}

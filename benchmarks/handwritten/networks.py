@@ -16,7 +16,18 @@ from benchmarks.handwritten.encoder import EncoderLayer, LetterReader
 from benchmarks.handwritten.images import ConvolutionalNetwork, ResidualBlock
 from benchmarks.handwritten.layers import Scratch, cross_entropy, relu_backward, squared_error
 from benchmarks.handwritten.optimizers import OPTIMIZERS
-from benchmarks.problems import Bags, Classification, Encoder, Images, Letters, Recurrence, Residual
+from benchmarks.handwritten.science import Oscillator, Solver
+from benchmarks.problems import (
+    Bags,
+    Classification,
+    Encoder,
+    Equation,
+    Flow,
+    Images,
+    Letters,
+    Recurrence,
+    Residual,
+)
 
 
 class Classifier:
@@ -173,6 +184,7 @@ class BagClassifier:
 GRADIENTS: dict[type, Callable[[Any], Any]] = {
     Classification: Classifier, Images: ConvolutionalNetwork, Encoder: EncoderLayer,
     Recurrence: LSTMReader, Residual: ResidualBlock, Letters: LetterReader, Bags: BagClassifier,
+    Flow: Solver, Equation: Oscillator,
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from benchmarks.problems import (
     chain_start,
     large_array,
 )
+from benchmarks.taped.operations import FAMILIES
 
 
 def multiply() -> Callable[[], np.ndarray]:
@@ -24,6 +25,19 @@ def multiply() -> Callable[[], np.ndarray]:
         for _ in range(CALLS):
             product = x * y
         return product
+
+    return step
+
+
+def family(name: str) -> Callable[[], object]:
+    """CALLS of one operation on small arrays."""
+    x, y = chain_start(), chain_factor()
+    operation = FAMILIES[name][1]
+
+    def step():
+        for _ in range(CALLS):
+            result = operation(np, x, y)
+        return result
 
     return step
 

@@ -6,7 +6,18 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from benchmarks.problems import Bags, Classification, Encoder, Images, Letters, Recurrence, Residual
+from benchmarks.problems import (
+    Bags,
+    Classification,
+    Encoder,
+    Equation,
+    Flow,
+    Images,
+    Letters,
+    Recurrence,
+    Residual,
+)
+from benchmarks.taped.science import equation, flow
 
 
 def classifier(lib: Any, problem: Classification) -> Any:
@@ -107,6 +118,7 @@ def bags(lib: Any, problem: Bags) -> Any:
 NETWORKS: dict[type, Callable[[Any, Any], Any]] = {
     Classification: classifier, Images: convolutional, Encoder: encoder, Recurrence: recurrent,
     Residual: residual, Letters: letters, Bags: bags,
+    Flow: flow, Equation: equation,
 }  # fmt: skip
 
 

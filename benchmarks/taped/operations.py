@@ -28,6 +28,34 @@ def multiply(lib: Any, device: str, *, recorded: bool) -> Callable[[], object]:
     return step
 
 
+# Functions of a library and two arrays, by the family that they stand for.
+FAMILIES = {
+    "unary": ("exp(x), 10 float32", lambda lib, x, y: lib.exp(x)),
+    "number": ("x * 2.0", lambda lib, x, y: x * 2.0),
+    "comparison": ("x > y", lambda lib, x, y: x > y),
+    "reduction": ("x.sum()", lambda lib, x, y: x.sum()),
+    "reshape": ("x.reshape(2, 5)", lambda lib, x, y: x.reshape(2, 5)),
+    "slice": ("x[2:7]", lambda lib, x, y: x[2:7]),
+    "where": ("where(x > y, x, y)", lambda lib, x, y: lib.where(x > y, x, y)),
+    "concat": ("concat([x, y])", lambda lib, x, y: lib.concat([x, y])),
+    "product": ("x @ y", lambda lib, x, y: x @ y),
+}
+
+
+def family(lib: Any, device: str, name: str) -> Callable[[], object]:
+    """CALLS of one operation on small tensors."""
+    x = lib.tensor(chain_start(), device=device, requires_grad=True)
+    y = lib.tensor(chain_factor(), device=device)
+    operation = FAMILIES[name][1]
+
+    def step():
+        for _ in range(CALLS):
+            result = operation(lib, x, y)
+        return result
+
+    return step
+
+
 def backward_of_multiply(lib: Any, device: str) -> Callable[[], object]:
     """The backward alone, through CALLS products, again and again on one graph."""
     x = lib.tensor(chain_start(), device=device, requires_grad=True)
