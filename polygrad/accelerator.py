@@ -71,7 +71,8 @@ def memory_stats(device: DeviceLike = None) -> dict[str, int]:
         ========  ========================================================================
 
         CuPy knows all but `peak`, of its default pool; `sim` devices all but `cached`; JAX, dpnp
-        and NumPy `free` and `total` at most, where theirs is the machine's own memory.
+        and NumPy `free` and `total` at most, where theirs is the machine's own memory, dpnp on
+        CPUs also `cached`.
 
     Examples
     --------

@@ -600,7 +600,7 @@ def test_dpnp_names_opencl_for_itself_and_leaves_it_alone_when_asked():
 def test_dpnp_takes_each_card_once(monkeypatch):
     from types import SimpleNamespace
 
-    from polygrad.backends import dpnp_backend
+    from polygrad.backends import dpnp_devices
 
     def cards(driver, *vendors):
         return [SimpleNamespace(vendor=vendor, driver=driver) for vendor in vendors]
@@ -611,10 +611,10 @@ def test_dpnp_takes_each_card_once(monkeypatch):
         ("opencl", "cpu"): cards("opencl", "Intel"),
     }
     monkeypatch.setattr(
-        dpnp_backend.dpctl, "get_devices",
+        dpnp_devices.dpctl, "get_devices",
         lambda backend, device_type: seen.get((backend, device_type), []),
     )  # fmt: skip
-    found = {name: d.driver for name, d in dpnp_backend._visible().items()}
+    found = {name: d.driver for name, d in dpnp_devices.visible().items()}
     assert found == {
         "sycl:gpu:0": "level_zero", "sycl:gpu:1": "level_zero", "sycl:gpu:2": "opencl",
         "sycl:cpu:0": "opencl",

@@ -88,6 +88,24 @@ def test_a_pool_gives_back_what_it_has_before_memory_is_short(kernels, memory, m
         assert pool.empty((7,), "float32").shape == (7,)
 
 
+def test_what_is_kept_is_counted_and_given_back(kernels):
+    x = tensor(np.ones((300, 200), np.float32))
+    y = x + x
+    y.numpy()
+    del y
+    pg.synchronize(SYCL)
+    assert pg.memory_stats(SYCL)["cached"] >= 240_000
+    pg.empty_cache(SYCL)
+    assert pg.memory_stats(SYCL)["cached"] == 0
+    y = x + x
+    y.numpy()
+    del y
+    pg.synchronize(SYCL)
+    error = kernels.backend.oom_errors[-1]("no memory")
+    assert "cached" in str(kernels.backend.failure(error, kernels.device, "a test"))
+    assert pg.memory_stats(SYCL)["cached"] == 0
+
+
 def test_large_results_are_leased_and_right(kernels, memory):
     rng = np.random.default_rng(0)
     a, b = (rng.normal(size=(300, 200)).astype(np.float32) for _ in range(2))

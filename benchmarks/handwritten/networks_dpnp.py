@@ -132,7 +132,7 @@ def training(device: str, problem: Classification) -> Callable[[], float]:
     import dpctl
     import dpnp
 
-    from polygrad.backends.dpnp_backend import find_opencl_cpu
+    from polygrad.backends.dpnp_devices import find_opencl_cpu
 
     find_opencl_cpu()
     queue = dpctl.get_device_cached_queue(dpctl.SyclDevice(device.partition(":")[2]))

@@ -11,13 +11,6 @@ Note [Forked processes]
 The run-time's threads do not follow into a process that is forked once a device is in use: there
 the first call would wait for ever (IntelPython/dpctl#1169). So in such a process the lock raises an
 error that says how to start processes instead. Workers of a DataLoader are spawned by themselves.
-
-Note [OpenCL on the CPU]
-------------------------
-The wheels bring Intel's OpenCL runtime for CPUs, but the file that announces it to the OpenCL
-loader names a path of the machine that built it (IntelPython/dpctl#914). The variable
-OCL_ICD_FILENAMES adds the library by its real path. It must be set before the process asks for
-devices the first time. POLYGRAD_NO_OPENCL_SETUP=1 in the environment leaves it alone.
 """
 
 from __future__ import annotations
@@ -25,12 +18,9 @@ from __future__ import annotations
 import functools
 import math
 import os
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from importlib import metadata
-from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -43,15 +33,18 @@ import numpy as np
 from polygrad import dtypes, indexing
 from polygrad.backend import Array, Backend, Capabilities, Guard, Kernels
 from polygrad.backends import dpnp_opencl, dpnp_updates
-from polygrad.backends.dpnp_memory import room_for, with_room
+from polygrad.backends.dpnp_devices import find_opencl_cpu, visible, why_none
+from polygrad.backends.dpnp_memory import pool_of, room_for, with_room
 from polygrad.device import Device
-from polygrad.errors import BackendBrokenError, DeviceMismatchError
+from polygrad.errors import (
+    BackendBrokenError,
+    DeviceMismatchError,
+    OutOfMemoryError,
+    PolygradError,
+)
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _LOCK: AbstractContextManager[Any] = threading.RLock()
-_DRIVERS = ("level_zero", "cuda", "hip", "opencl")  # of two for one card, the first is taken
-# What hides devices, or keeps polygrad from naming one.
-_SETTINGS = ("ONEAPI_DEVICE_SELECTOR", "OCL_ICD_VENDORS", "POLYGRAD_NO_OPENCL_SETUP")
 _NUMBERS = 256  # that each device and dtype keeps
 # Elements, and columns, from which on a sum of columns is faster as a product with ones.
 _LARGE, _WIDE = 1 << 17, 16
@@ -87,37 +80,6 @@ def _forbid() -> None:
     _LOCK = _NoLock()
 
 
-def find_opencl_cpu() -> str | None:
-    """Announce Intel's OpenCL runtime for CPUs and return its path: Note [OpenCL on the CPU]."""
-    if os.environ.get("POLYGRAD_NO_OPENCL_SETUP") or os.environ.get("OCL_ICD_FILENAMES"):
-        return os.environ.get("OCL_ICD_FILENAMES")
-    candidates = [Path(sys.prefix) / "lib" / "libintelocl.so"]
-    try:
-        files = metadata.files("intel-opencl-rt") or ()
-    except metadata.PackageNotFoundError:
-        files = ()
-    names = ("libintelocl.so", "intelocl64.dll")
-    candidates = [Path(str(f.locate())) for f in files if f.name in names] + candidates
-    for path in candidates:
-        if path.is_file():
-            os.environ["OCL_ICD_FILENAMES"] = str(path.resolve())
-            return str(path.resolve())
-    return None
-
-
-def _visible() -> dict[str, Any]:
-    """The SyclDevices to use, by polygrad's names: GPUs first, each card once."""
-    named: dict[str, Any] = {}
-    for kind in ("gpu", "cpu", "accelerator"):
-        kept: list[Any] = []
-        for driver in _DRIVERS:
-            seen = {d.vendor for d in kept}
-            found = dpctl.get_devices(backend=driver, device_type=kind)
-            kept += [d for d in found if d.vendor not in seen]
-        named.update({f"sycl:{kind}:{i}": d for i, d in enumerate(kept)})
-    return named
-
-
 def _takes_source(queue: Any) -> bool:
     """Whether kernels in OpenCL C can be compiled for a queue."""
     return bool(queue.backend == dpctl.backend_type.opencl)
@@ -138,7 +100,7 @@ class DpnpBackend(Backend):
     def __init__(self) -> None:
         super().__init__()
         find_opencl_cpu()
-        found = {Device(name): device for name, device in _visible().items()}
+        found = {Device(name): device for name, device in visible().items()}
         self._queues = {d: dpctl.get_device_cached_queue(native) for d, native in found.items()}
         self._by_native = {native: device for device, native in found.items()}
         if hasattr(os, "register_at_fork"):
@@ -157,17 +119,7 @@ class DpnpBackend(Backend):
     @classmethod
     def problem(cls) -> str:
         """No devices: a driver is missing, or was looked for before polygrad could name it."""
-        runtime = find_opencl_cpu()
-        if _visible():
-            return ""
-        set_here = [f"{name}={os.environ[name]}" for name in _SETTINGS if os.environ.get(name)]
-        return (
-            "dpctl sees no SYCL device"
-            + (f" (the environment has {', '.join(set_here)})" if set_here else "")
-            + ". For a GPU install its Level Zero driver. For the CPU "
-            + ("load this backend before anything else asks dpctl for devices" if runtime
-               else "install intel-opencl-rt")
-        )  # fmt: skip
+        return why_none()
 
     @property
     def array_types(self) -> tuple[type, ...]:
@@ -266,6 +218,24 @@ class DpnpBackend(Backend):
         if free is None and native.is_cpu and hasattr(os, "sysconf"):
             free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
         return None if free is None else (int(free), int(native.global_mem_size))
+
+    def memory_stats(self, device: Device) -> dict[str, int]:
+        """`cached` is what the pool of large results keeps."""
+        pool = pool_of(self._queues[device])
+        return {**super().memory_stats(device), **({} if pool is None else {"cached": pool.kept})}
+
+    def empty_cache(self, device: Device) -> None:
+        """Give the pool's free blocks back."""
+        pool = pool_of(self._queues[device])
+        if pool is not None:
+            pool.clear()
+
+    def failure(self, error: BaseException, device: Device, where: str) -> PolygradError | None:
+        """Where memory is short, the pool's is given back: the next call may have it."""
+        failed = super().failure(error, device, where)
+        if isinstance(failed, OutOfMemoryError):
+            self.empty_cache(device)
+        return failed
 
     def hardware(self, device: Device) -> tuple[str, str]:
         """The SyclDevice's name, and the driver that reaches it: Level Zero or OpenCL."""
