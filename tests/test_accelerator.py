@@ -13,6 +13,7 @@ from polygrad.backends import sim
 from polygrad.errors import InvalidArgumentError, InvalidTypeError, OutOfRangeError
 from polygrad.indexing import added_in_order
 from tests import fake_cupy as fake
+from tests.devices import use
 from tests.fake_plugin import use_fake_cupy
 
 FIRST = sim.device("sim:0")
@@ -151,6 +152,17 @@ def test_cupy_tells_what_its_pool_holds(gpus, monkeypatch):
     fake.POOL["limit"] = 1000
     known = {"used": 100, "cached": 0, "limit": 1000, "free": 3, "total": 4}
     assert pg.memory_stats("cuda:1") == known
+
+
+def test_what_polygrad_keeps_of_a_sycl_cpus_memory_is_given_back():
+    device = use("sycl:cpu:0")
+    x = pg.ones(1 << 20, device=device)
+    x = x + x
+    del x
+    pg.synchronize(device)
+    assert pg.memory_stats(device)["cached"] >= 1 << 22
+    pg.empty_cache(device)
+    assert pg.memory_stats(device)["cached"] == 0
 
 
 # ---- page-locked memory and uploads that come later ----------------------------------------------
