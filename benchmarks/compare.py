@@ -41,10 +41,10 @@ def checkout(revision: str) -> Iterator[Path]:
 
 
 def verdict(low: float, high: float) -> str:
-    """What the middle half of the ratios says; nothing if one is among them."""
+    """What all of the middle half of the ratios say; nothing if they do not agree."""
     if high < 1:
-        return f"{1 - high:.0%} less or better"
-    return f"{low - 1:.0%} more or worse" if low > 1 else ""
+        return f"{1 - high:.0%} less"
+    return f"{low - 1:.0%} more" if low > 1 else ""
 
 
 def row(workload: Workload, samples: Samples) -> list[str]:
@@ -83,7 +83,7 @@ def main() -> None:
     run.introduce(options, about, f"{contender}: {about['base']} (base) and {about['new']} (new)")
     print(report.table(
         [row(workload, results[workload.name]) for workload in workloads],
-        ["workload", "base", "new", "new / base", "three rounds of four"],
+        ["workload", "base", "new", "new / base", "at least"],
     ))  # fmt: skip
     run.warn_if_busy(about)
     print(f"\nSamples, versions and machine: {keep(results)}")

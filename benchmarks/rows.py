@@ -82,7 +82,8 @@ def chain(
 def large(name: str, about: str, goals: tuple[Goal, ...] = (), **options: Any) -> Workload:
     """The row of the chain of large arrays."""
     setups = side_by_side(operations.large, by_hand.large)
-    setups |= peers.setups(lambda peer: peers.gradient(peer, losses.bump, [large_array()]))
+    if options.get("measure", "time") == "time":
+        setups |= peers.setups(lambda peer: peers.gradient(peer, losses.bump, [large_array()]))
     return Workload(name, about, setups, goals, **options)
 
 

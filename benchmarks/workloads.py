@@ -161,6 +161,7 @@ WORKLOADS = (
         )
         for name, problem in TRAINED.items()
     ),
+    large("fresh-large", "share of its memory that the step large maps anew", measure="fresh"),
     *(
         chain(
             f"depth-{2 * length}", f"the chain of {2 * length} operations", "constant",

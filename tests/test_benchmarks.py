@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import polygrad as pg
-from benchmarks import problems, report
+from benchmarks import compare, problems, report
 from benchmarks.contenders import CONTENDERS
 from benchmarks.functional import peers
 from benchmarks.handwritten import networks as by_hand
@@ -173,10 +174,25 @@ def test_the_table_is_made(tmp_path):
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     (path,) = tmp_path.glob("*.json")
+    if importlib.util.find_spec("matplotlib") is not None:
+        assert "tiny" in path.with_suffix(".svg").read_text()
     found = json.loads(path.read_text())
     for name in ("tiny", "peak-tiny", "fresh-tiny"):
         assert f"\n{name} " in run.stdout
         assert {"polygrad", "NumPy"} <= set(found["workloads"][name])
+
+
+def test_no_two_workloads_have_one_name():
+    names = [w.name for w in WORKLOADS]
+    assert len(names) == len(set(names))
+
+
+def test_a_comparison_says_what_most_rounds_say():
+    (row,) = (w for w in WORKLOADS if w.name == "tiny")
+    base = [1.0, 1.0, 1.0, 1.0]
+    assert compare.row(row, {"base": base, "new": [0.5, 0.5, 0.6, 0.5]})[-1] == "48% less"
+    assert compare.row(row, {"base": base, "new": [1.3, 1.2, 1.2, 1.2]})[-1] == "20% more"
+    assert compare.row(row, {"base": base, "new": [0.9, 1.2, 0.9, 1.2]})[-1] == ""
 
 
 @pytest.mark.slow
