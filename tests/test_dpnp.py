@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import polygrad as pg
-import polygrad.optim.rules  # the forwards of the updates
+import polygrad.ops.activation  # chapters whose forwards are compared with kernels
+import polygrad.ops.cross_entropy
+import polygrad.optim.rules
 from polygrad.backend import Backend
 from polygrad.kernels import FORWARDS, bind
 from polygrad.registry import find_kernels
@@ -161,7 +163,7 @@ def both(kernels, name, arrays, **keywords):
         found = found if isinstance(found, tuple) else (found,)
         return [kernels.backend.to_numpy(a) for a in found]
 
-    assert "dpnp_opencl" in kernels.origin(name)
+    assert "dpnp_opencl" in kernels.origin(name) or "dpnp_rows" in kernels.origin(name)
     return on_host(getattr(kernels, name)), on_host(bind(FORWARDS[name], kernels))
 
 
@@ -177,6 +179,48 @@ def test_activations_of_special_values(dtype):
     for name, arrays in (("relu", views[:1]), ("keep", views)):
         got, want = both(kernels, name, arrays)
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_goes_along_rows(dtype):
+    kernels = find_kernels(use(SYCL), dtype)
+    rng = np.random.default_rng(3)
+    plain, wide = (rng.normal(size=shape).astype(dtype) * 5 for shape in ((7, 5), (3, 1025)))
+    special = np.array([VALUES, [-np.inf] * 10, [0.0] * 9 + [-np.inf], [1e30] * 10], dtype)
+    stack = rng.normal(size=(2, 3, 4)).astype(dtype)
+    for x in (plain, wide, special, stack, plain.T, plain[:0], plain[0], plain[:, :1]):
+        for name in ("softmax", "log_softmax"):
+            for axis in {0, x.ndim - 1}:
+                got, want = both(kernels, name, [x], axis=axis)
+                assert got[0].shape == x.shape
+                assert_close(got[0], want[0], what=f"{name} {x.shape} {axis}")
+    weight, bias = rng.normal(size=(4, 5)).astype(dtype), rng.normal(size=4).astype(dtype)
+    for arrays in ([plain, weight, bias], [plain[0], weight, bias], [plain[:0], weight, bias]):
+        got, want = both(kernels, "linear", arrays)
+        assert_close(got[0], want[0])
+    logs, target = plain - 3, rng.integers(5, size=7)
+    for labels in (target, target.astype(np.int32), target[::-1]):
+        for ignored, total in ((None, 7), (None, None), (1, None)):
+            given = [plain, labels, logs]
+            got, want = both(kernels, "cross_entropy", given, ignore_index=ignored, total=total)
+            assert got[0].shape == want[0].shape
+            assert_close(got[0], want[0])
+            got, want = both(kernels, "cross_entropy_slope", given, ignore_index=ignored)
+            assert_close(got[0], want[0])
+
+
+def test_the_range_of_few_indices_and_of_many(kernels):
+    k = kernels.with_dtype(pg.int64)
+    for size in (5, 100_000):
+        host = np.random.default_rng(0).integers(-50, 90, size)
+        assert k.index_range(k.from_numpy(host)) == (host.min(), host.max())
+
+
+def test_classes_out_of_range_are_refused_before_they_are_read(kernels):
+    logits = tensor(np.zeros((4, 3), np.float32))
+    for wrong in (3, -1, 10**12):
+        with pytest.raises(pg.errors.OutOfRangeError, match="is no class"):
+            pg.nn.functional.cross_entropy(logits, tensor(np.array([0, 1, 2, wrong])))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -32,7 +32,7 @@ import numpy as np
 
 from polygrad import dtypes, indexing
 from polygrad.backend import Array, Backend, Capabilities, Guard, Kernels
-from polygrad.backends import dpnp_opencl, dpnp_updates
+from polygrad.backends import dpnp_opencl, dpnp_rows, dpnp_updates
 from polygrad.backends.dpnp_devices import find_opencl_cpu, visible, why_none
 from polygrad.backends.dpnp_memory import pool_of, room_for, with_room
 from polygrad.device import Device
@@ -106,8 +106,9 @@ class DpnpBackend(Backend):
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_forbid)
         for device, queue in self._queues.items():
-            kernels = dpnp_opencl if _takes_source(queue) else dpnp_updates
-            kernels.register(self, device.name)
+            made = (dpnp_opencl, dpnp_rows) if _takes_source(queue) else (dpnp_updates,)
+            for kernels in made:
+                kernels.register(self, device.name)
         self.kernel("sum")(_sum)
         self.kernel("matmul")(_matmul)
         for name in (*_OPERATORS, *_COMPARISONS):

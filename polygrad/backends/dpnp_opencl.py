@@ -33,9 +33,9 @@ from polygrad.backends.dpnp_memory import room_for
 from polygrad.indexing import fitted, on_host, one_axis, positions, size_of
 from polygrad.kernels import FORWARDS, bind
 
-__all__ = ["add_at", "adds", "register"]
+__all__ = ["C_NAMES", "add_at", "adds", "forward_of", "kernel_of", "launch", "register"]
 
-_C_NAMES = {
+C_NAMES = {
     "bool": "uchar", "int8": "char", "int16": "short", "int32": "int", "int64": "long",
     "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong",
     "float32": "float", "float64": "double",
@@ -121,11 +121,12 @@ def _program(queue: Any, source: str, real: str) -> Any:
 
 
 @functools.cache
-def _kernel(queue: Any, source: str, real: str, name: str) -> Any:
+def kernel_of(queue: Any, source: str, real: str, name: str) -> Any:
+    """A kernel of a program, whose `real` is a type of C: compiled when first asked for."""
     return _program(queue, source, real).get_sycl_kernel(name)
 
 
-def _launch(queue: Any, kernel: Any, arrays: list[Array], numbers: list[Any], items: int) -> None:
+def launch(queue: Any, kernel: Any, arrays: list[Array], numbers: list[Any], items: int) -> None:
     """Queue a kernel behind all work so far; the arrays live until it is done."""
     held = [a.get_array() for a in arrays]
     arguments: list[Any] = []
@@ -143,14 +144,14 @@ def _elementwise(F: Kernels, name: str, arrays: list[Array], *numbers: float) ->
 
     The first gives the shape.
     """
-    shape, queue, real = arrays[0].shape, F.native_device, _C_NAMES[F.dtype.name]
+    shape, queue, real = arrays[0].shape, F.native_device, C_NAMES[F.dtype.name]
     out = room_for(shape, F.dtype, queue)
     if out is None:
         out = dpnp.empty(shape, dtype=F.dtype, sycl_queue=queue)
     if arrays[0].size:
-        kernel = _kernel(queue, _FLOATING, real, name)
+        kernel = kernel_of(queue, _FLOATING, real, name)
         made = [_NUMBER[real](number) for number in numbers]
-        _launch(queue, kernel, [*arrays, out], made, arrays[0].size)
+        launch(queue, kernel, [*arrays, out], made, arrays[0].size)
     return out
 
 
@@ -159,7 +160,7 @@ def _simple(shape: tuple[int, ...], *arrays: Array) -> bool:
     return all(a.shape == shape and a.flags.c_contiguous for a in arrays)
 
 
-def _forward(name: str, F: Kernels) -> Kernel:
+def forward_of(name: str, F: Kernels) -> Kernel:
     """What serves `name` where no kernel is registered."""
     forward = FORWARDS[name]
     assert forward is not None  # noqa: S101  those below have forwards
@@ -168,12 +169,12 @@ def _forward(name: str, F: Kernels) -> Kernel:
 
 # ---- activations ---------------------------------------------------------------------------------
 def _relu(F: Kernels) -> Kernel:
-    plain = _forward("relu", F)
+    plain = forward_of("relu", F)
     return lambda x: _elementwise(F, "relu", [x]) if x.flags.c_contiguous else plain(x)
 
 
 def _keep(F: Kernels) -> Kernel:
-    plain = _forward("keep", F)
+    plain = forward_of("keep", F)
 
     def keep(x: Array, mask: Array) -> Array:
         if mask.dtype == np.bool_ and x.dtype == F.dtype and _simple(x.shape, x, mask):
@@ -185,7 +186,7 @@ def _keep(F: Kernels) -> Kernel:
 
 # ---- optimisers: see polygrad.optim.rules for the formulas ---------------------------------------
 def _sgd(F: Kernels) -> Kernel:
-    plain = _forward("sgd_step", F)
+    plain = forward_of("sgd_step", F)
 
     def sgd(p: Array, g: Array, *slots: Array, **keywords: Any) -> tuple[Array, ...]:
         if not _simple(p.shape, p, g, *slots):
@@ -202,7 +203,7 @@ def _sgd(F: Kernels) -> Kernel:
 
 
 def _adam(F: Kernels) -> Kernel:
-    plain = _forward("adam_step", F)
+    plain = forward_of("adam_step", F)
 
     def adam(p: Array, g: Array, *slots: Array, **keywords: Any) -> tuple[Array, ...]:
         if not _simple(p.shape, p, g, *slots):
@@ -235,7 +236,7 @@ def register(backend: Backend, device: str) -> None:
 # ---- scatter -------------------------------------------------------------------------------------
 def adds(dtype: Any) -> bool:
     """Whether `add_at` serves a dtype: all but truth values, which do not add."""
-    return bool(dtype.name != "bool" and (dtype.kind in "fc" or dtype.name in _C_NAMES))
+    return bool(dtype.name != "bool" and (dtype.kind in "fc" or dtype.name in C_NAMES))
 
 
 def add_at(backend: Backend, array: Array, key: tuple[Any, ...], value: Any) -> Array:
@@ -270,6 +271,6 @@ def _add_rows(out: Array, places: Array, values: Array, width: int) -> None:
     if out.dtype.kind == "c":
         parts, name = 2, {"complex64": "float32", "complex128": "float64"}[name]
     if places.size and width:
-        kernel = _kernel(queue, _SCATTERED, _C_NAMES[name], "add_rows")
+        kernel = kernel_of(queue, _SCATTERED, C_NAMES[name], "add_rows")
         numbers = [ctypes.c_int64(places.size), ctypes.c_int64(width * parts)]
-        _launch(queue, kernel, [out, values, places], numbers, width * parts)
+        launch(queue, kernel, [out, values, places], numbers, width * parts)
