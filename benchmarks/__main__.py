@@ -22,7 +22,7 @@ def main() -> None:
         for name, reason in reasons.items()
         if reason is None and (not options.contender or name in options.contender)
     }
-    workloads = run.chosen(options.only)
+    workloads = run.chosen(options.only, options.device)
     about = report.circumstances(options)
     keep = partial(report.save, options.results, about)
     results = run.measured(options, players, workloads, keep)

@@ -1,4 +1,4 @@
-"""Who is measured: polygrad, PyTorch eager, NumPy and dpnp by hand, and other tapes."""
+"""Who is measured: polygrad, PyTorch eager, NumPy, dpnp and CuPy by hand, and other tapes."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ CONTENDERS = {
     "PyTorch": Contender("torch", "pip install torch==2.13.0", "PyTorch", ("cpu", "cuda")),
     "NumPy": Contender("numpy", "pip install numpy", "NumPy"),
     "dpnp": Contender("dpnp", "pip install dpnp", "dpnp", ("sycl",)),
+    "CuPy": Contender("cupy", "pip install 'polygrad[cuda13]'", "CuPy", ("cuda", "rocm")),
     "JAX": Contender("jax", "pip install jax", "JAX", environment={"JAX_PLATFORMS": "cpu"}),
     "autograd": Contender("autograd", "pip install autograd", "autograd"),
     "MyGrad": Contender("mygrad", "pip install mygrad", "MyGrad"),
@@ -75,12 +76,13 @@ def side_by_side(
     taped: Callable[..., Step],
     by_hand: Callable[..., Step] | None = None,
     in_dpnp: Callable[..., Step] | None = None,
+    in_cupy: Callable[..., Step] | None = None,
     **options: Any,
 ) -> dict[str, Setup]:
     """The setups of polygrad and PyTorch from one text, and of its hand-written twins.
 
-    They are called as `taped(library, device, **options)`, `by_hand(**options)` and
-    `in_dpnp(device, **options)`.
+    They are called as `taped(library, device, **options)`, `by_hand(**options)`, and
+    `in_dpnp(device, **options)`, `in_cupy(device, **options)`.
     """
 
     def on(name: str) -> Setup:
@@ -92,4 +94,6 @@ def side_by_side(
         setups["NumPy"] = lambda _device: by_hand(**options)
     if in_dpnp is not None:
         setups["dpnp"] = lambda device: in_dpnp(device, **options)
+    if in_cupy is not None:
+        setups["CuPy"] = lambda device: in_cupy(device, **options)
     return setups

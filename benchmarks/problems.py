@@ -359,6 +359,12 @@ MLP_ADAM = Classification(
 # For devices that a call costs more.
 WIDE_SGD = Classification(512, (784, 1024, 10), "ReLU", Training("cross_entropy", "SGD", 1e-2))
 WIDE_ADAM = Classification(512, (784, 1024, 10), "ReLU", Training("cross_entropy", "Adam", 1e-3))
+# For cards that take thousands of threads to fill.
+LARGE_MLP = Classification(
+    4096, (1024, 8192, 8192, 1000), "ReLU", Training("cross_entropy", "Adam", 1e-4)
+)
+LARGE_CNN = Images(512, (1, 64, 128), 28, 10, Training("cross_entropy", "SGD", 1e-2))
+LARGE_ENCODER = Encoder(32, 512, 1024, 16, 4096, Training("mse_loss", "AdamW", 1e-4))
 CNN = Images(32, (1, 16, 32), 28, 10, Training("cross_entropy", "SGD", 1e-2))
 ENCODER = Encoder(8, 128, 256, 4, 1024, Training("mse_loss", "AdamW", 1e-3))
 RESNET = Residual(16, 32, 16, Training("mse_loss", "SGD", 1e-2))

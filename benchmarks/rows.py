@@ -14,6 +14,7 @@ from benchmarks.contenders import Setup, Step, side_by_side
 from benchmarks.functional import losses, peers
 from benchmarks.functional.losses import LOSSES
 from benchmarks.goals import Goal
+from benchmarks.handwritten import elsewhere
 from benchmarks.handwritten import networks as networks_by_hand
 from benchmarks.handwritten import operations as by_hand
 from benchmarks.handwritten import science as science_by_hand
@@ -52,8 +53,12 @@ def training(
     name: str, about: str, problem: Any, goals: tuple[Goal, ...] = (), **options: Any
 ) -> Workload:
     """The row of a training step."""
-    setups = side_by_side(networks.training, networks_by_hand.training, problem=problem)
-    if options.get("measure", "time") == "time" and type(problem) in LOSSES:
+    timed = options.get("measure", "time") == "time"
+    setups = side_by_side(
+        networks.training, networks_by_hand.training, in_cupy=elsewhere.training if timed else None,
+        problem=problem,
+    )  # fmt: skip
+    if timed and type(problem) in LOSSES:
         setups |= peers.setups(partial(peers.training, problem=problem))
     return Workload(name, about, setups, goals, **options)
 

@@ -29,9 +29,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="folder for samples and picture (%(default)s)")  # fmt: skip
 
 
-def chosen(names: list[str]) -> list[Workload]:
-    """The workloads whose name starts with one of `names`; all, if there are none."""
-    found = [w for w in WORKLOADS if not names or w.name.startswith(tuple(names))]
+def chosen(names: list[str], device: str = "cpu") -> list[Workload]:
+    """The workloads for a device whose name starts with one of `names`; all, if there are none."""
+    kind = device.partition(":")[0]
+    found = [
+        w for w in WORKLOADS
+        if (w.kinds is None or kind in w.kinds) and (not names or w.name.startswith(tuple(names)))
+    ]  # fmt: skip
     if not found:
         sys.exit(f"no workload is called {', '.join(names)}: there are "
                  f"{', '.join(workload.name for workload in WORKLOADS)}")  # fmt: skip

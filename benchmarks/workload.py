@@ -30,7 +30,8 @@ class Workload:
 
     It runs in a process with all workloads that have the same number of `threads` (None: that of
     the run) and the same name in `apart`: what must not find the imports of others goes apart. Its
-    goals are about devices of one kind.
+    goals are about devices of one kind. `kinds` are the kinds of device that it is large enough
+    for, or small enough (None: all).
     """
 
     name: str
@@ -42,3 +43,4 @@ class Workload:
     measure: Measure = "time"
     threads: int | None = None
     apart: str = ""
+    kinds: tuple[str, ...] | None = None

@@ -21,6 +21,9 @@ from benchmarks.problems import (
     ENCODER,
     EQUATION,
     FLOW,
+    LARGE_CNN,
+    LARGE_ENCODER,
+    LARGE_MLP,
     LETTERS,
     LSTM,
     MLP_ADAM,
@@ -39,6 +42,8 @@ TRAINED = {
     "tiny": TINY, "mlp-sgd": MLP_SGD, "mlp-adam": MLP_ADAM, "cnn": CNN, "lstm": LSTM,
     "encoder": ENCODER,
 }  # fmt: skip
+
+CARDS = ("cuda", "rocm")
 
 WORKLOADS = (
     Workload(
@@ -145,6 +150,14 @@ WORKLOADS = (
     bodies("bodies", "energy of 256 bodies, and the forces", BODIES),
     training("flow", "training step: 40 Runge-Kutta steps of tanh(z W + b), 64x16, SGD", FLOW),
     training("equation", "training step: u'' + u of 1-32-32-1 at 256 places, Adam", EQUATION),
+    *(
+        training(name, f"training step that fills a card: {about}", problem, kinds=CARDS)
+        for name, about, problem in (
+            ("card-mlp", "batch 4096, 1024-8192-8192-1000, Adam", LARGE_MLP),
+            ("card-cnn", "batch 512 of 28x28, 1-64-128 channels, SGD", LARGE_CNN),
+            ("card-encoder", "encoder layer, 32x512x1024, 16 heads, AdamW", LARGE_ENCODER),
+        )
+    ),
     imported({"polygrad": "polygrad", "NumPy": "numpy"}, (AtMost(0.150),)),
     *(
         training(

@@ -129,6 +129,7 @@ mapfile -t on_gpu < <(grep -rl --include='test_*.py' 'mark[.]gpu' tests)
 step "kernels and streams" 60 pytest "$python" -m pytest -q -m gpu --durations 5 "${on_gpu[@]}"
 conformance values 50 --dtypes float32 --checks value,grad
 step "beside PyTorch and CuPy" 60 - "$python" -m benchmarks --device "$device" --rounds 9 \
+    --only card- --only tiny --only mlp- --only cnn --only encoder --only op- \
     --results "$out/benchmarks"
 conformance float32 60 --dtypes float32 --without value,grad
 conformance "other dtypes" 120

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import types
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +15,11 @@ import numpy as np
 import pytest
 
 import polygrad as pg
-from benchmarks import compare, problems, report
+from benchmarks import compare, problems, report, run
 from benchmarks.contenders import CONTENDERS
 from benchmarks.functional import peers
+from benchmarks.handwritten import elsewhere, operations
 from benchmarks.handwritten import networks as by_hand
-from benchmarks.handwritten import operations
 from benchmarks.handwritten import science as science_by_hand
 from benchmarks.problems import (
     BAGS,
@@ -98,6 +99,43 @@ def test_training_by_hand_in_dpnp_follows_polygrad(optimizer):
     for a, b in losses:
         assert_close(a, b)
     assert losses[-1][0] < losses[0][0]
+
+
+class Shadow(types.ModuleType):
+    """NumPy under another name, which notes what is taken from it."""
+
+    def __init__(self):
+        super().__init__("shadow")
+        self.seen = set()
+
+    def __getattr__(self, name):
+        self.seen.add(name)
+        return getattr(np, name)
+
+
+@each_problem
+def test_the_text_by_hand_gives_the_same_in_numpys_place(problem):
+    """As CuPy takes its place on a GPU; the text itself is read anew, and NumPy is back after."""
+    if type(problem) not in by_hand.GRADIENTS:
+        return
+    shadow = Shadow()
+    here, there = by_hand.training(problem), elsewhere.training("shadow:0", problem, shadow)
+    for _ in range(3):
+        assert_close(np.float32(here()), np.float32(there()))
+    assert {"matmul", "asarray"} <= shadow.seen
+    assert by_hand.np is np
+    assert sys.modules["numpy"] is np
+    assert sys.modules["benchmarks.handwritten.networks"] is by_hand
+
+
+def test_rows_that_fill_a_card_are_for_cards():
+    for device in ("cpu", "sycl:gpu:0", "cuda:0", "rocm:1"):
+        there = device[:4] in ("cuda", "rocm")
+        names = [workload.name for workload in run.chosen([], device)]
+        assert ("card-mlp" in names) is there
+        assert "mlp-sgd" in names
+    (card,) = (w for w in WORKLOADS if w.name == "card-encoder")
+    assert {"polygrad", "PyTorch", "CuPy"} <= set(card.setups)
 
 
 def test_goals_are_said_on_the_devices_that_they_are_about():

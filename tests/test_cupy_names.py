@@ -197,6 +197,22 @@ def test_the_launcher_of_kernels_takes_names_that_exist(modules):
     assert callable(module.get_function)
 
 
+def test_the_benchmarks_by_hand_name_nothing_that_cupy_has_not(modules):
+    folder = Path(__file__).parent.parent / "benchmarks" / "handwritten"
+    files = ("layers", "images", "encoder", "optimizers", "science", "networks")
+    text = "".join((folder / f"{name}.py").read_text() for name in files)
+    names = sorted(set(re.findall(r"\bnp\.([a-z_]\w*(?:\.\w+)?)", text)))
+    assert len(names) > 25
+    missing = []
+    for name in names:
+        owner = modules["cupy"]
+        for part in name.split("."):
+            owner = getattr(owner, part, None)
+        if owner is None:
+            missing.append(name)
+    assert not missing
+
+
 def test_the_namespace_has_every_standard_name(modules):
     import array_api_strict
 

@@ -188,12 +188,14 @@ GRADIENTS: dict[type, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-def training(problem: Any) -> Callable[[], float]:
-    """One training step of `problem`."""
-    parameters = list(problem.parameters().values())
+def training(
+    problem: Any, move: Callable[[Any], Any] = lambda array: array
+) -> Callable[[], float]:
+    """One training step of `problem`; `move` brings NumPy's arrays to where it is made."""
+    parameters = [move(array) for array in problem.parameters().values()]
     differentiate = GRADIENTS[type(problem)](problem)
     optimizer = OPTIMIZERS[problem.training.optimizer](parameters, problem.training.learning_rate)
-    x, y = problem.data()
+    x, y = map(move, problem.data())
 
     def step():
         loss, gradients = differentiate(parameters, x, y)
