@@ -265,8 +265,36 @@ def pooling(f):
             yield "window_sum_adjoint", (pooled,), {"size": size, **keywords}
 
 
+def attention(f):
+    for q, k, v, lead in (
+        ((3, 4), (5, 4), (5, 2), ()), ((2, 3, 4), (2, 5, 4), (2, 5, 3), (2,)),
+        ((2, 3, 7, 4), (2, 3, 9, 4), (2, 3, 9, 4), (2, 3)),
+        ((2, 1, 3, 4), (3, 2, 4), (3, 2, 4), (2, 3)),
+        ((2, 2, 1, 3, 4), (1, 2, 3, 5, 4), (2, 2, 3, 5, 1), (2, 2, 3)),
+        ((1, 2, 4, 2), (1, 2, 600, 2), (1, 2, 600, 3), (1, 2)), ((3, 4), (0, 4), (0, 2), ()),
+    ):  # fmt: skip
+        rows, columns = q[-2], k[-2]
+        whole = (*lead, rows, columns)
+        operands = (f(*q), f(*k), f(*v))
+        kept = f.whole(0, 3, *whole) > 0
+        hidden = f.whole(0, 3, *whole) > 0
+        hidden[..., 0, :] = False  # a query that sees nothing
+        for bias, mask, keeps in (
+            (None, None, None), (f(*whole), None, kept), (f(rows, 1), hidden, None),
+            (f(*whole[:-2], 1, columns) if lead else f(columns), hidden[..., :1, :], kept),
+            (None, hidden[0] if lead else hidden, kept),
+            (None, np.swapaxes(np.swapaxes(hidden, -1, -2).copy(), -1, -2), None),
+        ):  # fmt: skip
+            for causal, keep_scale in ((False, 1.5), (True, 0.0)):
+                keywords = {"scale": 0.5, "causal": causal, "keep_scale": keep_scale}
+                yield "attention", (*operands, bias, mask, keeps), keywords
+        weights = np.abs(f(*whole))
+        for d in (f(*whole), np.broadcast_to(f(*whole[:-1], 1), whole)):
+            yield "attention_scores_adjoint", (weights, d, f(*whole[:-1], 1)), {}
+
+
 CASES = {
     "softmax": softmax, "elementwise": elementwise, "norms": norms, "updates": updates,
     "drawing": drawing, "dropout": dropout, "scattering": scattering, "windows": windows,
-    "pooling": pooling,
+    "pooling": pooling, "attention": attention,
 }  # fmt: skip

@@ -170,6 +170,7 @@ def _empty_like(x, dtype=None):
 LIBRARY = SimpleNamespace(
     ascontiguousarray=lambda x: x if x.flags.c_contiguous else np.array(x, order="C"),
     argsort=lambda x: np.argsort(x, kind="stable"), arange=np.arange, zeros=np.zeros,
+    broadcast_to=np.broadcast_to,
     asarray=np.asarray, empty=_empty, empty_like=_empty_like,
 )  # fmt: skip
 

@@ -58,7 +58,7 @@ def flattened(inputs):
 
 def copied(inputs):
     made = {list: copied, tuple: tuple, np.ndarray: np.array}
-    return [made.get(type(a), np.asarray)(a) for a in inputs]
+    return [None if a is None else made.get(type(a), np.asarray)(a) for a in inputs]
 
 
 def moved(keywords):

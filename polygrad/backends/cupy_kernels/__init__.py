@@ -10,6 +10,7 @@ import functools
 
 from polygrad.backend import Backend
 from polygrad.backends.cupy_kernels import (
+    attention,
     dropout,
     elementwise,
     norms,
@@ -25,6 +26,7 @@ __all__ = ["FAMILIES", "OPTIONS", "Family", "Launcher", "register"]
 FAMILIES: tuple[Family, ...] = (
     softmax.FAMILY, elementwise.FAMILY, norms.FAMILY, updates.FAMILY, dropout.DRAWING,
     dropout.FAMILY, scattering.FAMILY, windows.FAMILY, windows.POOLING,
+    attention.FAMILY,
 )  # fmt: skip
 
 

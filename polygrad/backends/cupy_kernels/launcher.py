@@ -84,6 +84,10 @@ class Launcher:
         """For an argument that is not looked at: no integers."""
         return self.library.empty((1,), "int64")
 
+    def no_mask(self) -> Array:
+        """For an argument that is not looked at: no booleans."""
+        return self.library.empty((1,), "bool")
+
     def strides_of(self, shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
         """Of a C-ordered array, in bytes."""
         found, step = [], itemsize

@@ -9,7 +9,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Rows", "blocks_for", "is_dense", "one_row", "rows_of"]
+__all__ = [
+    "SMALL", "THREADS", "Rows", "blocks_for", "is_dense", "last_rows", "one_row", "rows_of",
+    "two_strides",
+]  # fmt: skip
 
 Shape = tuple[int, ...]
 THREADS = 256
@@ -116,6 +119,27 @@ def rows_of(array: Any, axis: int | Sequence[int]) -> Rows | None:
 def one_row(n: int) -> Rows:
     """n elements, one after the other."""
     return Rows(1, 1, 1, 1, n, n, 1, 1, (0,))
+
+
+def last_rows(shape: Shape) -> Rows:
+    """The rows along the last axis of a C-ordered array."""
+    n, groups = shape[-1], math.prod(shape[:-1])
+    return Rows(groups, groups, 1, n, n, n, 1, 1, tuple(range(len(shape))))
+
+
+def two_strides(array: Any, axes: int) -> tuple[int, int, int] | None:
+    """(n, s, t): element i of the first axes begins at `i // n * s + i % n * t`, or None."""
+    parts: list[tuple[int, int]] = []  # length, stride
+    for n, stride in zip(array.shape[:axes], array.strides[:axes], strict=True):
+        step = stride // array.itemsize
+        if n == 1:
+            continue
+        if parts and parts[-1][1] == step * n:
+            parts[-1] = (parts[-1][0] * n, step)
+        else:
+            parts.append((n, step))
+    parts = parts or [(1, 0)]
+    return (parts[-1][0], parts[0][1], parts[-1][1]) if len(parts) < 3 else None
 
 
 def blocks_for(n: int, threads: int = THREADS) -> int:
