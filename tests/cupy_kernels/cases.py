@@ -256,8 +256,11 @@ def pooling(f):
                     yield "max_pool", (given,), keywords
                 if f.dtype.kind == "f" and x.size:
                     ties = np.round(x)
-                    ties[..., 0] = NAN
                     yield "max_pool", (ties,), keywords
+                    for place in (0, 1):  # the first in a window, and a later one
+                        lost = ties.copy()
+                        lost[..., place] = NAN
+                        yield "max_pool", (lost,), keywords
                     yield "max_pool", (np.full_like(x, -INF),), keywords
             yield "place_in_windows", (pooled, chosen), {"size": size, **keywords}
             yield "pick_from_windows", (x, chosen), keywords
