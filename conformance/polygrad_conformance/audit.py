@@ -8,18 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from polygrad import optim
+from polygrad import nn, optim
 from polygrad_conformance.declarations import Subject, dtypes_of, load_data, subjects
+from polygrad_conformance.layer_examples import examples_of
 from polygrad_conformance.result_dtypes import missing
+from polygrad_conformance.subjects import layers
 from polygrad_conformance.subjects.training import OPTIMIZERS
 
-__all__ = ["problems", "unused_keywords"]
+__all__ = ["problems", "unused_keywords", "unused_options"]
 
 # What only says where a result is made, or is there for other libraries' sake.
 _ANY = frozenset({"device", "copy", "dtype", "requires_grad"})
 # What is checked elsewhere: `inplace` by subjects/in_place.py, what is written to running
 # statistics and weights by the examples of layers. PyTorch's gumbel_softmax does not use its `eps`.
 _ELSEWHERE = frozenset({"inplace", "momentum", "max_norm", "norm_type", "gumbel_softmax.eps"})
+
+
+# Other modules, which have examples of their own; and a parameter that takes one value only.
+_OF_LAYERS = frozenset({
+    "Transformer.custom_encoder", "Transformer.custom_decoder", "ConvTranspose1d.padding_mode",
+    "ConvTranspose2d.padding_mode", "ConvTranspose3d.padding_mode",
+})  # fmt: skip
 
 
 def problems() -> list[str]:
@@ -35,6 +44,11 @@ def problems() -> list[str]:
             f"{key}: no sample gives {name} another value than its default"
             for name in unused_keywords(subject)
         ]
+    found += [
+        f"nn.{name}: no example gives {option} another value than its default"
+        for name in layers.names()
+        for option in unused_options(name)
+    ]
     found += [f"optim.{name}: subjects/training.py does not run it" for name in _optimizers()]
     found += [f"data/{table}.toml names {key}, which is no operation"
               for table, key in _named() if key not in subjects()]  # fmt: skip
@@ -63,6 +77,24 @@ def unused_keywords(subject: Subject) -> list[str]:
         if not left:
             break
     return sorted(left)
+
+
+def unused_options(layer: str) -> list[str]:
+    """The options of a layer and the keywords of its call that no example changes."""
+    cls = getattr(nn, layer)
+    made, called = (inspect.signature(f).parameters for f in (cls.__init__, cls.forward))
+    left = {n: p.default for n, p in (*made.items(), *called.items()) if p.default is not p.empty}
+    for example in examples_of(layer).values():
+        given = {
+            **dict(zip(list(made)[1:], example.args, strict=False)), **example.kwargs,
+            **dict(zip(list(called)[1:], example.inputs, strict=False)), **example.call,
+        }  # fmt: skip
+        for name, value in given.items():
+            if name in left and not _same(value, left[name]):
+                del left[name]
+    return sorted(
+        name for name in {*left} - _ANY - _ELSEWHERE if f"{layer}.{name}" not in _OF_LAYERS
+    )
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -32,18 +32,25 @@ def weights(shape: tuple[int, ...], dtype: Any, shift: float = 0.0) -> Host:
     return np.asarray(w * (1 - 0.5j) if np.dtype(dtype).kind == "c" else w).astype(dtype)
 
 
-def _free_of_phases(key: str, made: list[Any]) -> list[Any]:
-    """What does not depend on the phases of vectors."""
+def _determined(key: str, made: list[Any], *, hard: bool) -> list[Any]:
+    """What does not depend on the phases of vectors; at hard inputs, that may have equal values
+    whose vectors are free, the values alone.
+    """
+    if hard and key in ("linalg.eigh", "linalg.svd"):
+        return [t for t in made if t.ndim == min(p.ndim for p in made)]
     if key in ("linalg.eigh", "linalg.svd", "linalg.eig", "linalg.qr"):
         return [pg.abs(t) if t.ndim > 1 else t for t in made]
     return made
 
 
 class Derivative:
-    """The derivative of a call with respect to its floating operands."""
+    """The derivative of a call with respect to its floating operands.
 
-    def __init__(self, subject: Any, sample: Any) -> None:
-        self.subject, self.sample = subject, sample
+    At hard inputs every third cotangent is `fill`: 0, or infinite.
+    """
+
+    def __init__(self, subject: Any, sample: Any, *, fill: float | None = None) -> None:
+        self.subject, self.sample, self.fill = subject, sample, fill
         self.operands: list[Host] = []
 
         def collect(a: Host) -> Host:
@@ -87,7 +94,7 @@ class Derivative:
 
     def _kept(self, key: Any, make: Any) -> Any:
         dtype = self.operands[0].dtype.name
-        return ORACLE.keep((self.subject.key, dtype), (self.sample, key), make)
+        return ORACLE.keep((self.subject.key, dtype), (self.sample, self.fill, key), make)
 
     def _sensitivity(self, order: int) -> list[Any]:
         return ORACLE.perturbed(
@@ -126,7 +133,7 @@ class Derivative:
         args, kwargs = map_arrays((args, kwargs), upload)
         pg.manual_seed(0)
         made = floating(self.subject.function(*args, **kwargs))
-        return _free_of_phases(self.subject.key, made)
+        return _determined(self.subject.key, made, hard=self.fill is not None)
 
     def _narrow(self, part: Any) -> Any:
         """The dtype that weights are rounded to: single precision everywhere, or half."""
@@ -137,6 +144,8 @@ class Derivative:
 
     def _cotangent(self, t: Any, shift: float, shake: Any) -> Any:
         w = weights(t.shape, self._narrow(t), shift)
+        if self.fill is not None:
+            w.reshape(-1)[1::3] = self.fill
         return pg.tensor((w if shake is None else shake(w)).astype(t.dtype), device=t.device)
 
     def _derive(

@@ -143,6 +143,42 @@ def _turned(h: Hard) -> Calls:
     return [(h.pairs(h([1, -1, 0.0, -0.0, np.inf, -np.inf, np.nan])), {})]
 
 
+# Both ends of domains, zeros of both signs, and where results round to a bound or to infinity.
+_ENDS: dict[str, tuple[float, ...]] = {
+    "acosh": (1, 1.5, 100, 0.5), "asinh": (-1e4, -1, -0.0, 0, 1e-3, 1e4),
+    "atan": (-1e4, -1, -0.0, 0, 1e-3, 1e4), "erf": (-9, -1, -0.0, 0, 1e-3, 9),
+    "erfc": (-9, -1, -0.0, 0, 1e-3, 20), "exp": (-1000, -1, -0.0, 0, 1, 10),
+    "expm1": (-1000, -1, -0.0, 0, 1e-3, 10), "log1p": (-2, -1, -0.5, -0.0, 0, 1e-3, 1e4),
+    "tanh": (-1000, -20, -1, -0.0, 0, 1e-3, 1000), "square": (-1e4, -1, -0.0, 0, 1e-3, 1e4),
+    **dict.fromkeys(("cos", "sin", "tan"), (-10, -1, -0.0, 0, 1e-3, 1, 10)),
+    **dict.fromkeys(("cosh", "sinh"), (-10, -1, -0.0, 0, 1e-3, 10)),
+    **dict.fromkeys(("asin", "acos", "atanh"), (-2, -1, -0.5, -0.0, 0, 1e-3, 0.5, 1, 2)),
+    **dict.fromkeys(("log10", "log2"), (-1, -0.0, 0, 1e-3, 1, 1e4)),
+}  # fmt: skip
+
+
+def _at_ends(name: str, more: Make) -> Make:
+    """Each point twice, next to each other: cotangents differ."""
+
+    def make(h: Hard) -> Calls:
+        points = [*_ENDS[name], np.inf, -np.inf, np.nan]
+        return [*([((h(np.repeat(points, 2)),), {})] if h.kind == "f" else []), *more(h)]
+
+    return make
+
+
+def _raised(h: Hard) -> Calls:
+    """Bases and exponents of every sign, halves and whole."""
+    if h.kind != "f":
+        return []
+    return [(h.pairs(h([-2, -1, -0.5, -0.0, 0, 0.5, 1, 2, np.inf, -np.inf, np.nan])), {})]
+
+
+def _squared(h: Hard) -> Calls:
+    return [((h.ends,), {})] if h.kind in "iu" else []
+
+
+_NONE: Make = lambda h: []
 TABLE: dict[str, Make] = {
     **dict.fromkeys(("equal", "not_equal"), _equal),
     **dict.fromkeys(("less", "less_equal", "greater", "greater_equal", "maximum", "minimum"), _two),
@@ -157,7 +193,9 @@ TABLE: dict[str, Make] = {
     **dict.fromkeys(("bitwise_left_shift", "bitwise_right_shift"), _shifts),
     **dict.fromkeys(("real", "imag", "conj"), _parts),
     **dict.fromkeys(("abs", "sqrt", "log"), _complex_one),
-    **dict.fromkeys(("angle", "asin", "acos", "atanh", "log10", "log2"), _cut),
+    "angle": _cut, **{name: _at_ends(name, _NONE) for name in _ENDS},
+    **{name: _at_ends(name, _cut) for name in ("asin", "acos", "atanh", "log10", "log2")},
+    "square": _at_ends("square", _squared), "pow": _raised,
     "divide": _divided, "reciprocal": lambda h: _complex_one(h)[:1],
     **dict.fromkeys(("floor_divide", "remainder"), _floored),
     **dict.fromkeys(("round", "floor", "ceil", "trunc"), _rounded), "clip": _clipped,

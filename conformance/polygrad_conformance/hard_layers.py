@@ -12,24 +12,27 @@ from polygrad_conformance.hard_values import Calls, Hard, Make
 __all__ = ["TABLE"]
 
 
+_FAR = (-1000, -100, -20, -6, -3, -1, -0.5, -1e-3, 0, 1e-3, 0.5, 1, 3, 6, 20, 100, 1000)
+
+
 def _far(h: Hard) -> Calls:
-    """Where exp overflows or vanishes, on both sides of every kink."""
-    return [
-        (
-            (h([-1000, -100, -20, -6, -3, -1, -0.5, -1e-3, 0, 1e-3, 0.5, 1, 3, 6, 20, 100, 1000]),),
-            {},
-        )
-    ]
+    """Where exp overflows or vanishes, on both sides of every kink; and NaN."""
+    return [((h(_FAR),), {}), ((h([*_FAR, np.nan]),), {})]
 
 
-def _with(*keywords: dict[str, Any]) -> Make:
-    return lambda h: [(args, k) for args, _ in _far(h) for k in ({}, *keywords)]
+def _infinite(h: Hard) -> Calls:
+    """And the infinities, where no formula divides or multiplies them."""
+    return [*_far(h), ((h([np.inf, -np.inf, 1.0]),), {})]
+
+
+def _with(*keywords: dict[str, Any], points: Make = _infinite) -> Make:
+    return lambda h: [(args, k) for args, _ in points(h) for k in ({}, *keywords)]
 
 
 def _thresholds(h: Hard) -> Calls:
     return [
         ((*args, t, v), {})
-        for args, _ in _far(h)
+        for args, _ in _infinite(h)
         for t, v in ((0.5, 9.0), (-1.0, -7.0), (3.0, 0.0))
     ]
 
@@ -47,6 +50,15 @@ def _images(h: Hard, dims: int, channels: int = 4) -> Any:
     return h(-(np.arange(np.prod(shape)).reshape(shape) * 7 % 11) - 1)
 
 
+def _holed(h: Hard, dims: int) -> Any:
+    """Images in which some windows hold NaN, an infinity, or nothing above minus infinity."""
+    x = _images(h, dims)
+    flat = x.reshape(-1)
+    flat[2::23], flat[5::19] = np.nan, np.inf
+    x[0, 0] = -np.inf
+    return x
+
+
 def _max_pools(dims: int) -> Make:
     def make(h: Hard) -> Calls:
         x, kernel = _images(h, dims), (3, 2, 2)[:dims]
@@ -62,7 +74,11 @@ def _max_pools(dims: int) -> Make:
             options.pop(3)
         if dims == 2:
             options.append({"padding": (1, 0)})
-        return [((x, kernel if k.get("dilation") is None else 2), k) for k in options]
+        return [
+            ((a, kernel if k.get("dilation") is None else 2), k)
+            for a in (x, _holed(h, dims))
+            for k in options
+        ]
 
     return make
 
@@ -90,7 +106,9 @@ def _lp_pools(dims: int) -> Make:
 
 def _adaptive(dims: int) -> Make:
     sizes = (3, 1, (5, 2, 3)[:dims])
-    return lambda h: [((_images(h, dims), size), {}) for size in sizes]
+    return lambda h: [
+        ((x, size), {}) for x in (_images(h, dims), _holed(h, dims)) for size in sizes
+    ]
 
 
 def _convolutions(dims: int) -> Make:
@@ -102,15 +120,14 @@ def _convolutions(dims: int) -> Make:
         steps, borders = (2, 1, 1)[:dims], (1, 2, 0)[:dims]
         options: list[dict[str, Any]] = [
             {},
-            {"bias": b},
             {"stride": steps},
             {"padding": borders},
             {"padding": "same"},
             {"dilation": (2, 1, 1)[:dims]},
-            {"stride": 2, "padding": 1, "bias": b},
+            {"stride": 2, "padding": 1},
             {"dilation": 2, "padding": 2},
         ]
-        return [((x, w), k) for k in options] + [
+        return [((x, w), {**k, **more}) for k in options for more in ({}, {"bias": b})] + [
             ((x, w[:, :2]), {"groups": 2, "bias": b}),
             ((x, w[:4, :1]), {"groups": 4, "padding": 1}),
         ]
@@ -125,14 +142,14 @@ def _transposed(dims: int) -> Make:
         b = h(np.arange(6) - 2)
         options: list[dict[str, Any]] = [
             {},
-            {"bias": b},
             {"stride": 2},
             {"stride": 2, "output_padding": 1},
+            {"stride": (3, 2, 2)[:dims], "output_padding": (2, 0, 1)[:dims]},
             {"padding": 1},
             {"dilation": 2},
             {"stride": (2, 1, 1)[:dims], "padding": (1, 0, 0)[:dims]},
         ]
-        return [((x, w), k) for k in options] + [
+        return [((x, w), {**k, **more}) for k in options for more in ({}, {"bias": b})] + [
             ((x, w[:, :3]), {"groups": 2, "bias": b}),
             ((x, w[:, :1]), {"groups": 4, "stride": 2}),
         ]
@@ -285,10 +302,11 @@ def _unfolded(h: Hard) -> Calls:
 
 _F = "nn.functional."
 _TABLE: dict[str, Make] = {
-    **dict.fromkeys(("hardsigmoid", "hardswish", "logsigmoid", "mish", "relu", "relu6", "selu",
-                     "sigmoid", "silu", "softsign", "tanhshrink"), _far),
+    **dict.fromkeys(("hardsigmoid", "logsigmoid", "relu", "relu6", "selu", "sigmoid"), _infinite),
+    **dict.fromkeys(("hardswish", "mish", "silu", "softsign", "tanhshrink"), _far),
     "celu": _with({"alpha": 0.5}, {"alpha": 3.0}), "elu": _with({"alpha": 0.5}, {"alpha": 3.0}),
-    "gelu": _with({"approximate": "tanh"}), "leaky_relu": _with({"negative_slope": 0.5}),
+    "gelu": _with({"approximate": "tanh"}, points=_far),
+    "leaky_relu": _with(*({"negative_slope": slope} for slope in (0.5, 2.0, -1.0))),
     "hardshrink": _with({"lambd": 1.0}, {"lambd": 0.0}), "softshrink": _with({"lambd": 1.0}),
     "hardtanh": _with({"min_val": -3.0, "max_val": 0.5}), "threshold": _thresholds,
     "softplus": _with({"beta": 2.0}, {"beta": 0.5, "threshold": 1.0}),

@@ -115,6 +115,7 @@ def _vector_norms(h: Hard) -> Calls:
     if h.dtype.name in _SHORT:
         made.append(((h(np.array([[3.0, 4], [4, 3]]) * _SHORT[h.dtype.name]),), {"axis": 1}))
     orders = (0, 1, 2, 3, np.inf, -np.inf, -1, 0.5)
+    made += [((h([[0, 0], [3, 4], [0, 5]]),), {"axis": 1}), ((h([0, 0, 0]),), {})]
     full = x + h(3)
     made += [((full,), {"ord": o, "axis": a}) for o in orders for a in (1, (0, 2))]
     return [*made, ((x,), {"keepdims": True, "axis": (0, -1)}), ((x,), {"keepdims": True})]
@@ -123,12 +124,14 @@ def _vector_norms(h: Hard) -> Calls:
 def _matrix_norms(h: Hard) -> Calls:
     x = h.block
     orders = ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
-    return [((x,), {"ord": o, "keepdims": k}) for o in orders for k in (False, True)]
+    made: Calls = [((x,), {"ord": o, "keepdims": k}) for o in orders for k in (False, True)]
+    return [*made, ((h(np.zeros((2, 2))),), {})]
 
 
 def _norms(h: Hard) -> Calls:
     x = h.block
     made = [((x,), {}), ((x,), {"axis": 1}), ((x,), {"axis": -1, "keepdims": True})]
+    made += [((h(np.zeros((2, 3))),), {"axis": a}) for a in (None, 0)]
     made += [((x,), {"ord": o, "axis": 0}) for o in (1, np.inf, -np.inf, 3)]
     return [*made, *(((x,), {"ord": o, "axis": (2, 0)}) for o in (1, -np.inf, "fro", "nuc"))]
 
@@ -171,6 +174,65 @@ def _determinants(h: Hard) -> Calls:
         ((h(np.zeros((0, 0))),), {}),
         ((h(-2 * np.eye(3)),), {}),
     ]
+
+
+def _spectra(h: Hard) -> Calls:
+    """Equal values, in stacks beside others; of rank one; nothing."""
+    x = np.stack([np.eye(3), np.diag([2.0, -1, 2]), np.diag([3.0, 1, 2]), np.ones((3, 3))])
+    x = x + (1j * np.triu(np.ones((3, 3)), 1) if h.kind == "c" else 0)
+    x = (x + np.conj(np.swapaxes(x, -1, -2))) / 2
+    return [((h(x),), {}), ((h(np.eye(2)),), {}), ((h(np.zeros((0, 0))),), {})]
+
+
+def _single_values(h: Hard) -> Calls:
+    x = np.array([[1, 2, 0], [0, 3, 1]])
+    return [((h(x),), {}), ((h(np.stack([np.eye(2), np.diag([2, -2])])),), {})]
+
+
+def _factors(h: Hard) -> Calls:
+    """Wide, high, stacked, without rows or columns."""
+    x = h.block + h(np.arange(24).reshape(2, 3, 4) % 7)
+    return [((x,), {}), ((np.swapaxes(x, 1, 2).copy(),), {}), ((x[0, :, :1],), {}),
+            ((x[0, :1],), {})]  # fmt: skip
+
+
+def _roots(h: Hard) -> Calls:
+    x = h([[4, 2, 0], [2, 5, -1], [0, -1, 3]])
+    return [((a,), {"upper": u}) for u in (False, True) for a in (x, np.stack([x, 9 * x]))]
+
+
+def _triangles(h: Hard) -> Calls:
+    """What lies on the other side of the diagonal is not looked at, nor a diagonal of ones."""
+    x = h([[2, 7, -1], [1, 4, 9], [3, -2, 0.5]])
+    right = h(np.arange(6).reshape(3, 2) - 2)
+    return [
+        ((x, b), {"upper": u, "unit_diagonal": d})
+        for b in (right, right[:, 0])
+        for u in (False, True)
+        for d in (False, True)
+    ]
+
+
+def _trigonometric(*more: dict[str, Any]) -> Make:
+    """Every type with every norm, along each axis, cut and filled up."""
+
+    def make(h: Hard) -> Calls:
+        x = h(np.arange(24).reshape(2, 3, 4) * 5 % 7 - 3)
+        made: Calls = [((x,), {"type": t, "norm": m}) for t in (1, 2, 3, 4) for m in
+                       ("backward", "ortho", "forward")]  # fmt: skip
+        return made + [((x,), {"type": t, **k}) for t in (2, 3) for k in more]
+
+    return make
+
+
+_ALONG = _trigonometric({"axis": 1}, {"n": 2, "axis": 1}, {"n": 6, "axis": 1}, {"axis": -3})
+_ALONG_MANY = _trigonometric(
+    {"axes": (1,)}, {"axes": (2, 1)}, {"s": (4, 2), "axes": (1, 2)}, {"axes": (-1, 0)}
+)
+
+
+def _frequencies(h: Hard) -> Calls:
+    return [((n,), {"d": d, "dtype": h.dtype}) for n in (1, 2, 5, 8) for d in (1.0, 0.25)]
 
 
 def _matrix_powers(h: Hard) -> Calls:
@@ -282,11 +344,18 @@ TABLE: dict[str, Make] = {
     "linalg.matrix_norm": _matrix_norms, **dict.fromkeys(("norm", "linalg.norm"), _norms),
     "linalg.matrix_rank": _ranks, "linalg.solve": _solved, "linalg.inv": _pivoted,
     **dict.fromkeys(("linalg.det", "linalg.slogdet"), _determinants), "linalg.lu": _pivoted,
+    "linalg.eigh": _spectra, "linalg.eigvalsh": _spectra, "linalg.svdvals": _single_values,
+    "linalg.svd": _single_values, "linalg.qr": _factors, "linalg.cholesky": _roots,
+    "linalg.triangular_solve": _triangles,
+    **dict.fromkeys((f"fft.{i}{name}" for i in ("", "i") for name in ("dct", "dst")), _ALONG),
+    **dict.fromkeys((f"fft.{i}{name}n" for i in ("", "i") for name in ("dct", "dst")), _ALONG_MANY),
+    **dict.fromkeys(("fft.fftfreq", "fft.rfftfreq"), _frequencies),
     "linalg.matrix_power": _matrix_powers, "linalg.pinv": _inverses, "average": _averages,
     "cov": _covariances, "corrcoef": _correlations, "interp": _interpolated,
     **dict.fromkeys(("trapezoid", "cumulative_trapezoid"), _integrals),
-    **dict.fromkeys(("fft.fft", "fft.ifft", "fft.rfft", "fft.hfft", "fft.ihfft"), _transforms),
-    **dict.fromkeys(("fft.fftn", "fft.ifftn", "fft.rfftn"), _many_transforms),
+    **dict.fromkeys(("fft.fft", "fft.ifft", "fft.rfft", "fft.hfft", "fft.ihfft", "fft.irfft"),
+                    _transforms),
+    **dict.fromkeys(("fft.fftn", "fft.ifftn", "fft.rfftn", "fft.irfftn"), _many_transforms),
     **dict.fromkeys(("fft.fftshift", "fft.ifftshift"), _shifted),
     **dict.fromkeys(("special.expit", "special.log_expit", "special.softplus"), _points(*_WIDE)),
     "special.logit": _points(-1.0, -0.1, 0.0, 0.25, 0.5, 1.0, 1.1, 2.0),

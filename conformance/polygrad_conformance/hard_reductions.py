@@ -34,11 +34,13 @@ def _extremes(h: Hard) -> Calls:
     ]
 
 
-def _half(h: Hard) -> Calls:
-    """Sums beyond the range or the precision of half precision, in the middle or at the end."""
+def _halves(h: Hard) -> Calls:
+    """What half precision has not the digits or the range for, on the way or at the end."""
     if h.dtype != np.float16:
-        return h.finite[:4]
-    return np.stack([np.full(4096, 1), np.full(4096, 30000) * np.tile([1, -1], 2048)]).astype("f2")
+        return []
+    ones, turned = np.full((2, 4096), 1), np.tile([6e4, 6e4, -6e4, -6e4], (2, 2))
+    small = np.concatenate([[2048], np.full(64, 0.5)])
+    return [((h(x),), {"axis": -1}) for x in (ones, turned, small)] + [((h(ones),), {})]
 
 
 def _sums(h: Hard) -> Calls:
@@ -48,7 +50,7 @@ def _sums(h: Hard) -> Calls:
         made.append(
             ((h.finite,), {"axis": 1, "dtype": np.dtype("uint64" if h.kind == "u" else "int64")})
         )
-    return [*made, ((h.empty,), {"axis": 1}), ((h.empty,), {})]
+    return [*made, *_halves(h), ((h.empty,), {"axis": 1}), ((h.empty,), {})]
 
 
 def _means(h: Hard) -> Calls:
@@ -71,6 +73,8 @@ def _spreads(h: Hard) -> Calls:
     if h.kind in "fc":  # a mean far from zero: no difference of squares
         shift = 256 if h.dtype == np.float16 else 4096
         made.append(((h(np.arange(8) + shift),), {}))
+    if h.dtype == np.float16:
+        made.append(((h(np.tile([0, 2], 4096)),), {}))
     return made
 
 

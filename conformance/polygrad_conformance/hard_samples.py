@@ -16,10 +16,12 @@ from polygrad_conformance import (
     hard_elementwise,
     hard_layers,
     hard_losses,
+    hard_network,
     hard_order,
     hard_products,
     hard_reductions,
     hard_shapes,
+    hard_structure,
     hard_writes,
 )
 from polygrad_conformance.hard_values import Hard, Make
@@ -30,7 +32,8 @@ __all__ = ["HARD", "hard_samples", "lacking", "quick_samples"]
 
 HARD: dict[str, Make] = {
     **hard_order.TABLE, **hard_reductions.TABLE, **hard_elementwise.TABLE, **hard_shapes.TABLE,
-    **hard_products.TABLE, **hard_writes.TABLE, **hard_layers.TABLE, **hard_losses.TABLE,
+    **hard_structure.TABLE, **hard_products.TABLE, **hard_writes.TABLE, **hard_layers.TABLE,
+    **hard_losses.TABLE, **hard_network.TABLE,
 }  # fmt: skip
 _SMOKE = 3
 

@@ -117,9 +117,10 @@ class Hard:
         return np.empty((3, 0), self.dtype)
 
     def pairs(self, values: Sequence[Any] | Host) -> tuple[Host, Host]:
-        """Each with each, by broadcasting."""
+        """Each with each, in full: no gradient is added up over others."""
         made = np.asarray(values)
-        return made[:, None], made[None, :]
+        a, b = np.broadcast_arrays(made[:, None], made[None, :])
+        return a.copy(), b.copy()
 
 
 Calls = list[tuple[tuple[Any, ...], dict[str, Any]]]

@@ -98,6 +98,8 @@ def _by_mpmath(name: str) -> Callable[..., Any]:
     def one(x: Any) -> Any:
         import mpmath as mp
 
+        if not np.isfinite(x):
+            return REAL.type(float(getattr(mp, name)(float(x))))
         with mp.workdps(30):
             high = mp.mpf(float(x)) + mp.mpf(float(x - REAL.type(float(x))))
             y = getattr(mp, name)(high)

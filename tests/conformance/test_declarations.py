@@ -95,7 +95,7 @@ def test_selections():
     chosen = select(cases, Selection(words=("exp/float32",), checks=("value",)))
     assert [c.id for c in chosen] == [
         "exp/float32/value/0", "exp/float32/value/1", "exp/float32/value/2", "exp/float32/value/3",
-        "exp/float32/value/points-64",
+        "exp/float32/value/points-64", "exp/float32/value/hard-0",
     ]  # fmt: skip
     parts = [select(cases, Selection(part=(i, 3))) for i in (1, 2, 3)]
     assert sorted(c.id for part in parts for c in part) == sorted(c.id for c in cases)

@@ -3,6 +3,10 @@
 The bound is the rounding error that inputs and cotangents cause: no gradient has a tolerance of its
 own, and the device needs no double precision. The reference gradient is itself held against central
 differences of the reference, so that a wrong rule, which both would share, is found.
+
+At hard inputs, where there may be no derivative, the device must do as the reference does: halve
+what goes to equal operands, stay finite where only a zero arrives, and be NaN in the same places.
+Conventions that polygrad documents are also held against a table, `data/grad_conventions.toml`.
 """
 
 from __future__ import annotations
@@ -13,14 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from polygrad_conformance.case import Case, Failed, Measure
+import polygrad as pg
+from polygrad_conformance.case import Case, Failed, Measure, Unsupported
 from polygrad_conformance.checks import make, rests_on
 from polygrad_conformance.compare import compare_conditioned, hexadecimal, worst_of
 from polygrad_conformance.declarations import load_data
 from polygrad_conformance.derivatives import Derivative, against_differences
+from polygrad_conformance.hard_samples import hard_samples, lacking
 from polygrad_conformance.tolerance import format_of
 
 SAMPLES = {"smoke": 2}
+_HARD = "float32"
 _DIFFERENCES = ("float32", "complex64")  # in these the rules are held against differences
 
 
@@ -50,8 +57,63 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
         )  # fmt: skip
 
 
+    if dtype == _HARD:
+        yield from _hard_cases(subject, dtype, level)
+        if subject.key in load_data("grad_conventions")["kinks"]:
+            yield make(
+                subject, dtype, "grad", "kinks", lambda target: _kinks(target, subject),
+                step=max(5, subject.step), rests=rests_on(subject, dtype),
+            )  # fmt: skip
+
+
+def _hard_cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
+    """At hard inputs; and once more with infinite cotangents, if the operation chooses."""
+    conventions = load_data("grad_conventions")
+    if level == "smoke" or subject.key in conventions["by_rounding"]["functions"]:
+        return
+    fills = {"": 0.0}
+    if subject.key in conventions["choosing"]["functions"]:
+        fills["-infinite"] = np.inf
+    for sample in hard_samples(subject.key, dtype, level):
+        if not Derivative(subject, sample).operands:
+            continue
+        for suffix, fill in fills.items():
+
+            def action(target: Any, sample: Any = sample, fill: float = fill) -> Measure:
+                if missing := lacking(target, dtype, sample):
+                    raise Unsupported(f"{target.device} has no {missing[0]}")
+                derivative = Derivative(subject, sample, fill=fill)
+                return compare_gradients(derivative, derivative.on(target))
+
+            yield make(
+                subject, dtype, "grad", f"{sample.name}{suffix}", action,
+                step=max(5, subject.step), rests=rests_on(subject, dtype, sample.name),
+            )  # fmt: skip
+
+
+def _kinks(target: Any, subject: Any) -> None:
+    """The documented gradients at points without a derivative."""
+    for points, wanted in load_data("grad_conventions")["kinks"][subject.key]:
+        operands = [target.upload(np.float32(p), requires_grad=True) for p in points]
+        with pg.device(target.device):
+            made = pg.autograd.grad(
+                [subject.function(*operands)], operands, materialize_grads=True, allow_unused=True
+            )
+        got = [float(target.download(g)) for g in made]
+        if not np.allclose(got, wanted, rtol=1e-6, atol=0):
+            raise Failed(f"at {points} the gradients are {got}, expected {wanted}")
+
+
 def _plain(dtype: str) -> str:
     return "float32" if dtype == "bfloat16" else dtype
+
+
+def _held(wanted: Any, dtype: Any) -> Any:
+    """The reference in the range of the dtype: infinite beyond it."""
+    if wanted.dtype.kind == "c":
+        return wanted
+    beyond = np.abs(wanted) > format_of(dtype).largest
+    return np.where(beyond, np.copysign(np.inf, wanted), wanted)
 
 
 def compare_gradients(derivative: Any, got: list[Any], order: int = 1) -> Measure:
@@ -62,7 +124,9 @@ def compare_gradients(derivative: Any, got: list[Any], order: int = 1) -> Measur
     if len(got) != len(wanted):
         raise Failed(f"{len(got)} gradients, expected {len(wanted)}")
     measures = []
-    for i, (a, b) in enumerate(zip(got, wanted, strict=True)):
+    for i, (a, true) in enumerate(zip(got, wanted, strict=True)):
+        # At hard inputs what the dtype cannot hold is infinite.
+        b = true if derivative.fill is None else _held(true, a.dtype)
         if a.shape != b.shape:
             raise Failed(f"the gradient of operand {i} has shape {a.shape}, expected {b.shape}")
         if a.dtype != derivative.operands[i].dtype:

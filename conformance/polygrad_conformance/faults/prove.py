@@ -7,14 +7,17 @@ of operation and kind whose faults are all void has a check that cannot fail.
 from __future__ import annotations
 
 import fnmatch
+import functools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from polygrad_conformance.case import Case
 from polygrad_conformance.checks import KINDS
 from polygrad_conformance.collection import collect
+from polygrad_conformance.declarations import load_data
 from polygrad_conformance.execution import execute
 from polygrad_conformance.faults.device import FAULTY, install
 from polygrad_conformance.faults.planting import TOUCHED
@@ -24,7 +27,7 @@ from polygrad_conformance.record import Result
 from polygrad_conformance.target import Target
 
 __all__ = [
-    "Outcome", "Proof", "false_alarms", "independent", "needed", "prove", "search",
+    "Outcome", "Proof", "false_alarms", "independent", "needed", "prove", "replay", "search",
 ]  # fmt: skip
 
 
@@ -125,12 +128,29 @@ def false_alarms(name: str, level: str = "smoke") -> list[Result]:
         ]  # fmt: skip
 
 
+# Globs of the cases that call what a fault touches, where they are not called so themselves.
+_CALLED_BY = {
+    "indexing": ("getitem", "setitem"), "getitem_adjoint": ("getitem",),
+    "take_adjoint": ("take",), "take_along_axis_adjoint": ("take_along_axis",),
+    "best_indices": ("topk",), "cofactor": ("linalg.det",), "eigh": ("linalg.eig*",),
+    "convolution": ("nn.functional.conv?d",), "fourier": ("fft.*",), "engine": ("multiply",),
+    "max_pool": ("nn.functional.max_pool?d",), "place_in_windows": ("nn.functional.max_pool?d",),
+    "losses": ("nn.functional.*entropy*",), "adam_step": ("optim.Adam*",),
+    **{f"{name.lower()}_step": (f"optim.{name}",)
+       for name in ("SGD", "RMSprop", "Adagrad", "Adadelta", "Lion", "Rprop")},
+}  # fmt: skip
+
+
 def independent(
-    patterns: Sequence[str] = (), progress: Callable[[str, Result | None, str], None] | None = None
+    patterns: Sequence[str] = (),
+    progress: Callable[[str, Result | None, str], None] | None = None,
+    *,
+    thorough: bool = False,
 ) -> dict[str, tuple[Result | None, str]]:
     """What finds each fault of the independent set, and among which cases it was looked for.
 
-    First those of what the fault touches, at level full; then all of level smoke.
+    First those of what the fault touches, at level full; then all of level smoke; if the search is
+    thorough then all of level full, which takes minutes for each fault that nothing finds.
     """
     from polygrad_conformance.faults.independent import INDEPENDENT
 
@@ -140,11 +160,9 @@ def independent(
         if patterns and not any(fnmatch.fnmatch(name, p) for p in patterns):
             continue
         result, where = None, ""
-        for stage, cases, level in _stages(fault.touches):
+        for stage, cases, level in _stages(fault.touches, thorough=thorough):
             where = stage
-            with fault.planted():
-                results = execute(cases, Target(FAULTY.name, level))
-                result = next((r for _, r in results if r is not None and r.failed), None)
+            result = _first_failure(fault, cases, level)
             if result is not None:
                 break
         found[name] = result, where
@@ -153,10 +171,41 @@ def independent(
     return found
 
 
-def _stages(touches: str) -> Iterator[tuple[str, Sequence[Case], str]]:
+def replay(name: str) -> Result | None:
+    """The failure of the one case that `data/independent.toml` names, with the fault planted.
+
+    Of what is legal all of its own cases run, and none may fail.
+    """
+    from polygrad_conformance.faults.independent import INDEPENDENT
+
+    install()
+    fault, case = INDEPENDENT[name], load_data("independent")["found"].get(name)
+    if case is None:
+        _, cases, level = next(_stages(fault.touches, thorough=False))
+        return _first_failure(fault, cases, level)
+    return _first_failure(fault, [_full_cases()[case]], "full")
+
+
+@functools.cache
+def _full_cases() -> dict[str, Case]:
+    return {case.id: case for case in collect("full")}
+
+
+def _first_failure(fault: Any, cases: Sequence[Case], level: str) -> Result | None:
+    with fault.planted():
+        results = execute(cases, Target(FAULTY.name, level))
+        return next((r for _, r in results if r is not None and r.failed), None)
+
+
+def _stages(touches: str, *, thorough: bool) -> Iterator[tuple[str, Sequence[Case], str]]:
     """Cases to look among, the likely ones first."""
-    full = collect("full")
-    ops = {"indexing": ("getitem", "setitem")}.get(touches, (touches,))
-    likely = [c for c in full if c.op in ops or c.op.rpartition(".")[2] in ops]
+    full, globs = collect("full"), _CALLED_BY.get(touches, (touches,))
+    likely = [
+        c for c in full
+        if any(fnmatch.fnmatchcase(name, g) for g in globs
+               for name in (c.op, c.op.rpartition(".")[2], c.op.replace(".", "_")))
+    ]  # fmt: skip
     yield "its own cases", sorted(likely, key=lambda c: c.dtype != "float32"), "full"
     yield "all of smoke", collect("smoke"), "smoke"
+    if thorough:
+        yield "all of full", full, "full"

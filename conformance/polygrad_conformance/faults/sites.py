@@ -29,6 +29,10 @@ def site(op: str, fault: str = "") -> tuple[Any, str]:
     if op == "transfer" and fault == "strides ignored":
         return FaultyBackend, "to_numpy"
     space, _, name = op.rpartition(".")
+    if space == "optim.lr_scheduler":
+        return getattr(optim.lr_scheduler, name), "step"
+    if space in ("nn.init", "nn.utils"):
+        return {"nn.init": nn.init, "nn.utils": nn.utils}[space], name
     if space == "nn":
         return getattr(nn, name), "forward"
     if space == "random":
@@ -79,6 +83,36 @@ def _retyped(p: Tensor) -> None:
 
 def _moved(p: Tensor) -> None:
     _set(p, on_host(p), p.dtype.name, "cpu")
+
+
+def _steeper(step: Function) -> Function:
+    """Rates of parameters of the device, one per cent higher."""
+
+    @functools.wraps(step)
+    def faulty(self: Any, *args: Any, **kwargs: Any) -> Any:
+        out = step(self, *args, **kwargs)
+        for group in self.optimizer.param_groups:
+            if any(p.device == FAULTY for p in group["params"]):
+                touch()
+                group["lr"] = group["lr"] * 1.01
+        return out
+
+    return faulty
+
+
+def _longer(clip: Function) -> Function:
+    """Gradients of the device, one per cent longer."""
+
+    @functools.wraps(clip)
+    def faulty(parameters: Any, *args: Any, **kwargs: Any) -> Any:
+        out = clip(parameters, *args, **kwargs)
+        for p in parameters:
+            if p.device == FAULTY and p.grad is not None:
+                touch()
+                p.grad = p.grad * 1.01
+        return out
+
+    return faulty
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -210,6 +244,8 @@ def _in_memory_order(receive: Function) -> Function:
 
 # By the op, or what its name begins with: classes of damage by name, in place of the general ones.
 OWN: dict[str, dict[str, Class]] = {
+    "nn.utils.": {"gradients one per cent longer": Class("value", _longer)},
+    "optim.lr_scheduler.": {"a rate one per cent higher": Class("value", _steeper)},
     # The gradients of parameters, too.
     "nn.": {**DAMAGES, "cotangent off by a hundredth": Class("grad", of_cotangents)},
     "optim.": {

@@ -12,7 +12,10 @@ from polygrad_conformance.case import Case
 
 __all__ = ["MODULES", "own_cases"]
 
-MODULES = ("transfers", "indexing", "in_place", "structures", "streams", "layers", "training")
+MODULES = (
+    "transfers", "indexing", "in_place", "structures", "streams", "layers", "training", "schedules",
+    "beginnings", "operands",
+)  # fmt: skip
 
 
 @functools.cache

@@ -36,13 +36,14 @@ def cases(level: str) -> Iterator[Case]:
     """Each operator with a tensor, a number and through a view; each function with `inplace`."""
     for name, (write, plain, kinds) in OPERATORS.items():
         for dtype in dtypes_of(kinds, level):
-            for sample in ("tensor", "number", "view"):
+            for sample in ("tensor", "number", "view", "itself", "overlap"):
 
                 def action(
                     target: Any, write: Any = write, plain: Any = plain, dtype: str = dtype,
                     sample: str = sample,
                 ) -> None:  # fmt: skip
-                    _operator(target, write, plain, dtype, sample)
+                    run = _aliased if sample in ("itself", "overlap") else _operator
+                    run(target, write, plain, dtype, sample)
 
                 yield Case(f"in_place.{name}", dtype, "value", sample, action, "", 3, "",
                            "in place")  # fmt: skip
@@ -95,6 +96,16 @@ def _operator(target: Target, write: Any, plain: Any, dtype: str, sample: str) -
         whole = target.fits(x).copy()
         whole[1:, ::2] = want[1:, ::2]
         want = whole
+    _equal(target.download(base), want, "the tensor")
+
+
+def _aliased(target: Target, write: Any, plain: Any, dtype: str, sample: str) -> None:
+    """With itself, or with a part of itself that it overlaps: read before anything is written."""
+    x, _ = _operands(dtype)
+    base, want = target.upload(x), target.fits(x).copy()
+    to, source = (slice(None), slice(None)) if sample == "itself" else (slice(1, 3), slice(0, 2))
+    want[to] = target.download(plain(target.upload(x[to]), target.upload(x[source])))
+    write(base[to], base[source])
     _equal(target.download(base), want, "the tensor")
 
 

@@ -36,6 +36,11 @@ KEYS: dict[str, Any] = {
     "mask": _MASK,
     "mask-first-axis": np.array([True, False, True]),
     "no-true": np.zeros(SHAPE, bool),
+    "no-true-rows": np.zeros(3, bool),
+    "no-true-pairs": np.zeros((3, 4), bool),
+    "all-true-rows": np.ones(3, bool),
+    "mask-and-slice": (np.array([True, False, True]), slice(1, 3)),
+    "no-true-and-slice": (np.zeros(3, bool), slice(None), slice(0, 2)),
     "indices": np.array([2, 0, 2]),
     "negative-indices": np.array([-1, -3]),
     "index-matrix": np.array([[0, 1], [2, 0]]),
@@ -61,6 +66,24 @@ _SPREAD: dict[str, tuple[Any, tuple[int, ...]]] = {
     "split": ((np.array([0, 2]), slice(None), np.array([4, 1])), (4,)),
     "outer": ((np.array([[0], [-1]]), np.array([1, -1])), (2, 1, 5)),
     "0-d": ((..., slice(None, None, 2)), ()),
+    # As many rows as columns: which axis the values go along shows only in the result.
+    "square-row": ((slice(None), slice(0, 3), 0), (3,)),
+    "square-column": ((slice(None), slice(0, 3), 0), (3, 1)),
+    "square-of-stacks": ((slice(None), slice(1, 4), slice(1, 4)), (3, 3)),
+    "square-indices": ((np.array([2, 0, 1]), slice(0, 3), 1), (3,)),
+    "square-mask": ((_MASK, slice(0, 4)), (4,)),
+}
+# Writes of a part of an array into another part of it: (where to, where from).
+_OVERLAPS: dict[str, tuple[Any, Any]] = {
+    "forward": (slice(1, None), slice(None, -1)),
+    "backward": (slice(None, -1), slice(1, None)),
+    "turned": (slice(None), slice(None, None, -1)),
+    "last-axis": ((..., slice(1, None)), (..., slice(None, -1))),
+    "middle-axis": ((slice(None), slice(None, -1)), (slice(None), slice(1, None))),
+    "both": ((slice(1, None), slice(1, None)), (slice(None, -1), slice(None, -1))),
+    "stepped": ((..., slice(0, 4, 2)), (..., slice(1, 5, 2))),
+    "exchanged": (np.array([0, 2]), np.array([2, 0])),
+    "one-for-all": (slice(None), slice(1, 2)),
 }
 _SPREAD_SMOKE = ("row", "mask-one", "equal-places", "no-true")
 # Keys that name a place twice: what a write leaves there depends on its order.
@@ -101,6 +124,13 @@ def cases(level: str) -> Iterator[Case]:
         for name, (key, shape) in _SPREAD.items():
             if level != "smoke" or name in _SPREAD_SMOKE:
                 yield _case("setitem", dtype, "value", f"spread-{name}", _spread(dtype, key, shape))
+        for name, (to, source) in _OVERLAPS.items():
+            if level != "smoke" or name == "forward":
+                yield _case("setitem", dtype, "value", f"overlap-{name}",
+                            _overlap(dtype, to, source))  # fmt: skip
+                if np.dtype(dtype).kind == "f":
+                    yield _case("setitem", dtype, "grad", f"overlap-{name}",
+                                _overlap_gradient(dtype, to, source), (), 5)  # fmt: skip
         for layout in LAYOUTS if level != "smoke" else ("transposed", "reversed"):
             for op, make in (("getitem", _read), ("setitem", _write)):
                 yield Case(
@@ -172,6 +202,35 @@ def _spread(dtype: str, key: Any, shape: tuple[int, ...]) -> Any:
         t[_up(target, key)] = target.upload(piece)
         want[key] = piece
         _same(target.download(t), want, "written")
+
+    return action
+
+
+def _overlap(dtype: str, to: Any, source: Any) -> Any:
+    """What is read is what was there before."""
+
+    def action(target: Target) -> None:
+        x = target.fits(_values(dtype))
+        t, want = target.upload(x), x.copy()
+        t[_up(target, to)] = t[_up(target, source)]
+        want[to] = x[source]
+        _same(target.download(t), want, "written")
+
+    return action
+
+
+def _overlap_gradient(dtype: str, to: Any, source: Any) -> Any:
+    def action(target: Target) -> None:
+        x = target.upload(_values(dtype), requires_grad=True)
+        y = x * 1
+        y[_up(target, to)] = y[_up(target, source)]
+        w = np.round(4 * weights(SHAPE, dtype)) / 4
+        (got,) = pg.autograd.grad([y], [x], [target.upload(w)])
+        places = np.arange(w.size).reshape(SHAPE)
+        origin = places.copy()
+        origin[to] = places[source]
+        want = np.bincount(origin.reshape(-1), w.reshape(-1).astype(float), w.size)
+        _same(target.download(got), want.reshape(SHAPE).astype(dtype), "the gradient")
 
     return action
 

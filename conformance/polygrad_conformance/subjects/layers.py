@@ -1,4 +1,8 @@
-"""Layers: the examples of each on the device, against long double: outputs, gradients, buffers."""
+"""Layers: the examples of each on the device, against long double: outputs, gradients, buffers.
+
+Each example runs while it trains, as `0`, with one element along the first axis of each input, as
+`0-single`, and after a step of training while it evaluates, as `0-evaluating`.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,24 @@ import numpy as np
 
 import polygrad as pg
 from polygrad import nn
+from polygrad.errors import PolygradError
 from polygrad.testing import Sampler, floating
+from polygrad.tree import leaves
 from polygrad_conformance import wide
 from polygrad_conformance.case import Case, Failed, Measure
 from polygrad_conformance.derivatives import weights
+from polygrad_conformance.layer_examples import Example, examples_of
 from polygrad_conformance.oracle import ORACLE
 from polygrad_conformance.programs import Outcome, compare_outcomes
-from polygrad_conformance.target import Host, Target
+from polygrad_conformance.target import Host, Target, map_arrays
 
-CHECKS = ("value", "grad", "dtype", "device", "purity")
+# Kinds of check by how an example runs.
+CHECKS = {
+    "": ("value", "grad", "dtype", "device", "purity"), "evaluating": ("value", "grad"),
+    "single": ("value", "grad"),
+}  # fmt: skip
+# Vectors of one element are parallel, and what is left of 1 - cos is rounding.
+_NOT_SINGLE = frozenset({"CosineSimilarity", "CosineEmbeddingLoss"})
 
 
 def names() -> list[str]:
@@ -32,32 +45,44 @@ def names() -> list[str]:
 
 
 def cases(level: str) -> Iterator[Case]:
-    """For each example of each layer: one of each kind of check."""
+    """For each example of each layer and each way to run it: one of each kind of check."""
     dtypes = ("float32",) if level == "smoke" else ("float32", "float64")
     for name in names():
         for dtype in dtypes:
-            for i in range(len(getattr(nn, name).examples)):
-                for check in CHECKS:
+            for key, example in examples_of(name).items():
+                for way, checks in CHECKS.items():
+                    plain = not way and "more" not in key
+                    if plain or (
+                        level != "smoke" and dtype == "float32"
+                        and not (way == "single" and name in _NOT_SINGLE)
+                    ):  # fmt: skip
+                        yield from _cases(name, dtype, key, example, way, checks)
 
-                    def action(
-                        target: Any, name: str = name, i: int = i, check: str = check,
-                        dtype: str = dtype,
-                    ) -> Measure:  # fmt: skip
-                        example = target.keep(
-                            (f"nn.{name}", dtype), ("example", i), lambda: _Example(name, i, dtype)
-                        )
-                        return example.check(target, check)
 
-                    rests = () if check == "value" else (f"nn.{name}/{dtype}/value/{i}",)
-                    yield Case(f"nn.{name}", dtype, check, str(i), action, "", 6, "nn", "layers",
-                               rests)  # fmt: skip
+def _cases(
+    name: str, dtype: str, key: str, example: Example, way: str, checks: tuple[str, ...]
+) -> Iterator[Case]:
+    sample = f"{key}-{way}" if way else key
+    for check in checks:
+
+        def action(target: Any, check: str = check) -> Measure:
+            run = target.keep(
+                (f"nn.{name}", dtype), ("run", sample),
+                lambda: _Run(name, sample, example, dtype, way),
+            )  # fmt: skip
+            return run.check(target, check)
+
+        rests = () if check == "value" else (f"nn.{name}/{dtype}/value/{sample}",)
+        yield Case(f"nn.{name}", dtype, check, sample, action, "", 6, "nn", "layers", rests)
 
 
 def input_of(spec: Any, s: Sampler) -> Host:
     """An array for one input of an example.
 
-    A shape, ("index", shape, high), ("unit", shape), or ("sign", shape).
+    A shape, ("index", shape, high), ("unit", shape), or ("sign", shape); an array stays one.
     """
+    if isinstance(spec, np.ndarray):
+        return spec
     if spec and spec[0] == "index":
         return s.integers(*spec[1], low=0, high=spec[2] if len(spec) > 2 else 2)
     if spec and spec[0] == "unit":
@@ -67,22 +92,32 @@ def input_of(spec: Any, s: Sampler) -> Host:
     return s.real(*spec)
 
 
-class _Example:
-    """One example of one layer."""
+def _tensors(tree: Any) -> list[pg.Tensor]:
+    return [t for t in leaves(tree) if isinstance(t, pg.Tensor)]
 
-    def __init__(self, name: str, i: int, dtype: str) -> None:
-        self.name, self.i, self.dtype = name, i, dtype
-        args, kwargs, specs = getattr(nn, name).examples[i]
+
+class _Run:
+    """One example of one layer, run in one way."""
+
+    def __init__(self, name: str, sample: str, example: Example, dtype: str, way: str) -> None:
+        self.name, self.sample, self.dtype, self.way = name, sample, dtype, way
         pg.manual_seed(0)
         with pg.device("cpu"):
+            args, kwargs = map_arrays((example.args, example.kwargs), pg.tensor)
             self.model = getattr(nn, name)(*args, **kwargs).to(np.dtype(dtype))
-        s = Sampler(f"{name} {i}", dtype)
-        self.arrays = [input_of(spec, s) for spec in specs]
+        s = Sampler(f"{name} {sample.removesuffix(f'-{way}')}", dtype)
+        self.arrays = [input_of(spec, s) for spec in example.inputs]
+        if way == "single":
+            self.arrays = [a[:1] if a.ndim else a for a in self.arrays]
+        fit = lambda a: a.astype(dtype) if a.dtype.kind == "f" else a
+        self.arrays, self.call = map_arrays((self.arrays, example.call), fit)
 
     def check(self, target: Target, check: str) -> Measure:
         """One kind of check."""
         key = (f"nn.{self.name}", self.dtype)
-        got = target.keep(key, ("got", self.i), lambda: self.on(target))
+        if self.way == "single" and (refused := target.keep(key, self._at("no"), self._refusal)):
+            return self._refuses(target, refused)
+        got = target.keep(key, self._at("got"), lambda: self.on(target))
         if check == "device":
             wrong = [t.device for t in got.tensors if t.device != target.device]
             if wrong:
@@ -95,10 +130,28 @@ class _Example:
             return Measure()
         if check == "purity":
             return self._pure(got)
-        want = target.keep(key, ("want", self.i), lambda: self.reference(None))
+        want = target.keep(key, self._at("want"), lambda: self.reference(None))
         part = "values" if check == "value" else "gradients"
         return compare_outcomes(getattr(got, part), getattr(want, part),
                                 lambda: self._sensitivity(part))  # fmt: skip
+
+    def _at(self, what: str) -> tuple[str, str]:
+        return what, self.sample
+
+    def _refusal(self) -> type[PolygradError] | None:
+        """The error with which the layer refuses one element, wherever it is."""
+        try:
+            self.reference(None)
+        except PolygradError as error:
+            return type(error)
+        return None
+
+    def _refuses(self, target: Target, expected: type[PolygradError]) -> Measure:
+        try:
+            self.on(target)
+        except expected:
+            return Measure()
+        raise Failed(f"no {expected.__name__} was raised")
 
     def _pure(self, got: Outcome) -> Measure:
         for i, (before, after) in enumerate(zip(self.arrays, got.inputs, strict=True)):
@@ -128,10 +181,16 @@ class _Example:
             return self._run(model, upload, wide.WIDE, shake)
 
     def _run(self, model: Any, upload: Any, device: str, shake: Any = None) -> Outcome:
-        inputs = [upload(a, requires_grad=a.dtype.kind == "f") for a in self.arrays]
+        place = lambda a: upload(a, requires_grad=a.dtype.kind == "f")
+        inputs, call = map_arrays((self.arrays, self.call), place)
         pg.manual_seed(0)
-        outputs = floating(model(*inputs))
-        leaves = [t for t in (*inputs, *model.parameters()) if t.requires_grad]
+        if self.way == "evaluating":
+            with pg.no_grad():
+                model(*inputs, **call)
+            model.eval()
+        made = _tensors(model(*inputs, **call))
+        outputs = floating(made)
+        sources = [t for t in (*_tensors([inputs, call]), *model.parameters()) if t.requires_grad]
         pairs = []
         for o in outputs:
             if o.requires_grad:
@@ -140,14 +199,14 @@ class _Example:
                 pairs.append((o, pg.tensor(w.astype(o.dtype), device=device)))
         gradients = list(
             pg.autograd.grad(
-                [o for o, _ in pairs], leaves, [w for _, w in pairs], materialize_grads=True
+                [o for o, _ in pairs], sources, [w for _, w in pairs], materialize_grads=True
             ) if pairs else ()
         )  # fmt: skip
         buffers = [b for b in model.buffers() if b.dtype.kind == "f"]
-        return Outcome([*outputs, *buffers], gradients, inputs)
+        return Outcome([*made, *buffers, *model.parameters()], gradients, inputs)
 
     def _sensitivity(self, part: str) -> list[Any]:
         return ORACLE.perturbed(
             lambda args, kwargs, shake: getattr(self.reference(shake), part), (), {},
-            (self.name, self.i, part),
+            (self.name, self.sample, part),
         )  # fmt: skip

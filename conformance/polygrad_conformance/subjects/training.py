@@ -1,8 +1,13 @@
-"""Optimizers, and a fixed training run of twenty steps, against the same in long double."""
+"""Optimizers, and a fixed training run of twenty steps, against the same in long double.
+
+Each optimizer goes down a bowl; and, with each option alone and with each other option, through
+slopes that fall and change their sign, where what it remembers shows.
+"""
 
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +15,7 @@ import numpy as np
 
 import polygrad as pg
 from polygrad import nn, optim
+from polygrad.errors import PolygradError
 from polygrad_conformance import wide
 from polygrad_conformance.case import Case, Failed, Measure, Unsupported
 from polygrad_conformance.oracle import ORACLE, seeded
@@ -40,6 +46,35 @@ OPTIMIZERS: dict[str, dict[str, dict[str, Any]]] = {
     "LBFGS": {"wolfe": {"lr": 0.5, "max_iter": 4, "line_search_fn": "strong_wolfe"}},
 }
 _MATRICES = ("Muon", "LBFGS")  # of one group, of matrices
+_SLOPES = (3.0, 3.0, -1.0, -0.5, 0.1)
+_ADAM: dict[str, Any] = {"betas": (0.5, 0.6), "eps": 0.1, "weight_decay": 0.2, "maximize": True}
+# Each option away from its default; the first ones hold in every pair.
+OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "SGD": ({"lr": 0.1, "momentum": 0.9}, {
+        "momentum": 0.0, "dampening": 0.3, "weight_decay": 0.2, "nesterov": True,
+        "maximize": True}),
+    "Adam": ({"lr": 0.1}, {**_ADAM, "amsgrad": True, "decoupled_weight_decay": True}),
+    "AdamW": ({"lr": 0.1}, {**_ADAM, "amsgrad": True}),
+    "Adamax": ({"lr": 0.1}, _ADAM),
+    "NAdam": ({"lr": 0.1}, {**_ADAM, "momentum_decay": 0.1, "decoupled_weight_decay": True}),
+    "RAdam": ({"lr": 0.1}, {**_ADAM, "decoupled_weight_decay": True}),
+    "Adagrad": ({"lr": 0.1}, {
+        "lr_decay": 0.5, "weight_decay": 0.2, "initial_accumulator_value": 0.5, "eps": 0.1,
+        "maximize": True}),
+    "Adadelta": ({"lr": 0.1}, {"rho": 0.5, "eps": 0.1, "weight_decay": 0.2, "maximize": True}),
+    "RMSprop": ({"lr": 0.1}, {
+        "alpha": 0.5, "eps": 0.1, "weight_decay": 0.2, "momentum": 0.5, "centered": True,
+        "maximize": True}),
+    "Rprop": ({"lr": 0.1}, {"etas": (0.4, 1.5), "step_sizes": (0.05, 0.12), "maximize": True}),
+    "ASGD": ({"lr": 0.1}, {
+        "lambd": 0.1, "alpha": 0.5, "t0": 2.0, "weight_decay": 0.2, "maximize": True}),
+    "Lion": ({"lr": 0.1}, {"betas": (0.1, 0.9), "weight_decay": 0.2, "maximize": True}),
+    "Adafactor": ({"lr": 0.1}, {
+        "beta2_decay": -0.5, "eps": (0.1, 0.5), "d": 0.5, "weight_decay": 0.2, "maximize": True}),
+    "Muon": ({"lr": 0.1}, {
+        "weight_decay": 0.0, "momentum": 0.5, "nesterov": False, "eps": 0.1, "ns_steps": 3,
+        "ns_coefficients": (2.0, -1.5, 0.5), "adjust_lr_fn": "match_rms_adamw"}),
+}  # fmt: skip
 
 
 def cases(level: str) -> Iterator[Case]:
@@ -58,11 +93,34 @@ def cases(level: str) -> Iterator[Case]:
 
                     yield Case(f"optim.{name}", dtype, check, variant, action, "", 6, "optim",
                                "optimizers")  # fmt: skip
+        for name in OPTIONS if level != "smoke" and dtype == "float32" else ():
+            for variant, options in _pairs(name).items():
+                yield Case(
+                    f"optim.{name}", dtype, "value", variant,
+                    lambda t, n=name, o=options, d=dtype: _optimize(t, n, o, "value", d, _SLOPES),
+                    "", 6, "optim", "optimizers",
+                )  # fmt: skip
         for model in ("perceptron", "convolution"):
             yield Case(
                 "training", dtype, "value", model,
                 lambda t, m=model, d=dtype: _train(t, m, d), "", 6, "optim", "training",
             )  # fmt: skip
+
+
+def _pairs(name: str) -> dict[str, dict[str, Any]]:
+    """No option, each option, and each two of them, as far as the optimizer takes them."""
+    base, options = OPTIONS[name]
+    found = {}
+    for some in itertools.chain.from_iterable(
+        itertools.combinations(options, n) for n in range(3)
+    ):
+        chosen = {**base, **{option: options[option] for option in some}}
+        try:
+            getattr(optim, name)([nn.Parameter(pg.zeros((1, 1), device="cpu"))], **chosen)
+        except PolygradError:
+            continue
+        found["-".join(("slopes", *some))] = chosen
+    return found
 
 
 def _on(target: Any, dtype: str) -> None:
@@ -71,8 +129,10 @@ def _on(target: Any, dtype: str) -> None:
 
 
 # ---- optimizers ----------------------------------------------------------------------------------
-def _optimize(target: Target, name: str, options: Any, check: str, dtype: str) -> Measure:
-    """A few steps on a quadratic bowl, whose sides are not equally steep."""
+def _optimize(
+    target: Target, name: str, options: Any, check: str, dtype: str, slopes: Any = ()
+) -> Measure:
+    """A few steps on a quadratic bowl, whose sides are not equally steep; or along slopes."""
     _on(target, dtype)
     random = seeded("optim", name, dtype)
     start, goal = (random.uniform(0.3, 2.5, (4, 3)).astype(dtype) for _ in range(2))
@@ -85,10 +145,14 @@ def _optimize(target: Target, name: str, options: Any, check: str, dtype: str) -
 
         def closure() -> Any:
             optimizer.zero_grad()
-            loss = pg.sum((p - far) ** 2 * 0.5) + pg.sum(p @ (q * q))
+            if slopes:
+                loss = (pg.sum(p * far) + pg.sum(q)) * left.pop(0)
+            else:
+                loss = pg.sum((p - far) ** 2 * 0.5) + pg.sum(p @ (q * q))
             loss.backward()
             return loss
 
+        left = list(slopes)
         for _ in range(3 if name == "LBFGS" else STEPS):  # it soon divides what has cancelled
             optimizer.step(closure)
         return Outcome([p, q])
@@ -112,8 +176,9 @@ def _optimize(target: Target, name: str, options: Any, check: str, dtype: str) -
     if np.array_equal(want[0].astype(dtype), start):
         raise Failed(f"{name} did not move")
     scale = 16.0 if name == "LBFGS" else 1.0  # it divides differences of gradients
+    seed = (name, "steps", *options)
     return compare_outcomes(
-        got.values, want, lambda: ORACLE.perturbed(reference, (), {}, (name, "steps")), scale
+        got.values, want, lambda: ORACLE.perturbed(reference, (), {}, seed), scale
     )
 
 

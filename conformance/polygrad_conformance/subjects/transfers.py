@@ -17,6 +17,7 @@ from polygrad_conformance.oracle import seeded
 from polygrad_conformance.target import Host, Target
 
 SIZES = (0, 1, 31, 257, 5003)
+_EMPTY = ((0, 3), (2, 0, 4))
 
 
 def cases(level: str) -> Iterator[Case]:
@@ -32,6 +33,11 @@ def cases(level: str) -> Iterator[Case]:
             for n in SIZES:
                 actions["value", f"size-{n}", ""] = lambda t, d=dtype, n=n: _round_trip(
                     t, np.resize(_bits(d), n)
+                )
+            for shape in _EMPTY:
+                name = f"empty-{'-'.join(map(str, shape))}"
+                actions["value", name, ""] = lambda t, d=dtype, s=shape: _round_trip(
+                    t, np.empty(s, d)
                 )
             for layout in LAYOUTS:
                 actions["layout", "plain", layout] = lambda t, d=dtype, p=layout: _in_layout(
