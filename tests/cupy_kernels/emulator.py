@@ -192,6 +192,15 @@ class EmulatedBackend(NumpyBackend):
         self.table.entries.clear()
         register(self, EmulatedLauncher(LIBRARY, Module))
 
+    def adapted(self, name, kernel, kernels):
+        """NumPy makes scalars of what has no axes; CuPy does not."""
+
+        def inner(*args, **keywords):
+            args = [np.asarray(a) if isinstance(a, np.generic) else a for a in args]
+            return kernel(*args, **keywords)
+
+        return inner
+
     def devices(self):
         return self.own
 
