@@ -31,7 +31,7 @@ import dpnp
 import numpy as np
 
 from polygrad import dtypes, indexing
-from polygrad.backend import Array, Backend, Capabilities, Guard, Kernels
+from polygrad.backend import Array, Backend, Capabilities, Guard, Kernels, KnownGap
 from polygrad.backends import dpnp_opencl, dpnp_rows, dpnp_updates
 from polygrad.backends.dpnp_devices import find_opencl_cpu, visible, why_none
 from polygrad.backends.dpnp_memory import pool_of, room_for, with_room
@@ -93,6 +93,15 @@ class DpnpBackend(Backend):
     capabilities = Capabilities(
         sparse_keys=False, checks_indices=False, asynchronous=True, max_dimensions=None
     )
+    known_gaps = (
+        # dpnp.acosh(dpnp.asarray([complex(0, float("nan"))]))
+        KnownGap(
+            "acosh", "of 0 + NaN j it is NaN + NaN j, not NaN + j pi/2",
+            url="https://github.com/IntelPython/dpnp/issues/2880",
+            dtypes=("complex64", "complex128"), checks=("special",), samples=("0,nan",),
+            when="backend_version < 0.21",
+        ),
+    )  # fmt: skip
     oom_errors = (MemoryError, dpctl.memory.USMAllocationError)
     linalg_errors = (dpnp.linalg.LinAlgError,)
 
