@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from polygrad import dtypes
-from polygrad.backend import Array, Backend, Capabilities, Kernel, KnownGap
+from polygrad.backend import Array, Backend, Capabilities, Kernel
+from polygrad.backends.jax_gaps import KNOWN_GAPS
 from polygrad.device import Device
 from polygrad.kernels import FORWARDS, bind
 
@@ -41,28 +42,7 @@ class JaxBackend(Backend):
             "float64": "fast", "complex128": "fast",
         },
     )  # fmt: skip
-    known_gaps = (
-        KnownGap(
-            "asin", "it is halved on the way: next to the least normal number it becomes zero",
-            dtypes=("float32",), checks=("value",), samples=("points*", "size*"),
-            kind="accuracy", measured="8.62e6 ulp",
-        ),
-        KnownGap(
-            "sinh", "NaN in both parts, also where one is infinite or zero",
-            dtypes=("complex64", "complex128"), checks=("special",),
-            samples=("0,inf", "0,nan", "inf,inf", "inf,nan"), kind="accuracy",
-        ),
-        KnownGap(
-            "sinh", "(exp(z) - exp(-z)) / 2 cancels near zero",
-            dtypes=("complex64",), checks=("value",), samples=("points*",),
-            kind="accuracy", measured="6168 ulp",
-        ),
-        KnownGap(
-            "special.erfinv", "11 digits near 1",
-            dtypes=("float64",), checks=("value",), samples=("mpmath",),
-            kind="accuracy", measured="8.2 ratio",
-        ),
-    )  # fmt: skip
+    known_gaps = KNOWN_GAPS
 
     def __init__(self) -> None:
         super().__init__()

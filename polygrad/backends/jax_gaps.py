@@ -1,0 +1,48 @@
+"""What JAX 0.10 gets wrong on CPUs, as the level full of the conformance suite shows it.
+
+Each was seen with JAX alone. Only a part of that level has run on JAX: checks of special values,
+and values at many points of elementwise and special functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polygrad.backend import KnownGap
+
+_ACCURACY: dict[str, Any] = {"checks": ("value",), "kind": "accuracy"}
+_DOUBLE = {**_ACCURACY, "dtypes": ("float64",), "samples": ("mpmath",)}
+_POINTS = {**_ACCURACY, "samples": ("points*", "size*")}
+
+KNOWN_GAPS = (
+    KnownGap(
+        "acos|acosh|asinh|cosh|exp|expm1|log|log1p|sinh|sqrt",
+        "NaN in both parts, where the standard has a number or an infinity in one",
+        dtypes=("complex64", "complex128"), checks=("special",), samples=("*nan*", "*inf*"),
+        kind="accuracy",
+    ),
+    KnownGap(
+        "atanh", "a number in one part, where the standard has NaN in both, or the other way",
+        dtypes=("complex64", "complex128"), checks=("special",), samples=("*nan*",),
+        kind="accuracy",
+    ),
+    KnownGap(
+        "asin", "it is halved on the way: next to the least normal number it becomes zero",
+        dtypes=("float32",), measured="8.63e6 ulp", **_POINTS,
+    ),
+    KnownGap(
+        "asin", "it is halved on the way: next to the least normal number it becomes zero",
+        dtypes=("float64",), measured="4.95e15 ulp", **_POINTS,
+    ),
+    KnownGap(
+        "sinh", "(exp(z) - exp(-z)) / 2 cancels near zero",
+        dtypes=("complex64",), measured="6170 ulp", **_POINTS,
+    ),
+    KnownGap("special.erfinv", "11 digits near 1", measured="8.2 ratio", **_DOUBLE),
+    KnownGap("special.log_ndtr", "11 digits at -20", measured="12.4 ratio", **_DOUBLE),
+    KnownGap("special.beta", "5 digits at (-3.3, 8)", measured="1.13e7 ratio", **_DOUBLE),
+    KnownGap("special.betaln", "5 digits at (-3.3, 8)", measured="2.27e6 ratio", **_DOUBLE),
+    KnownGap("special.hyp2f1", "(1, 2, 2.2, -3) gives 6e117", measured="1.4e128 ratio", **_DOUBLE),
+    KnownGap("special.poch", "(1e6, 1) gives NaN", **_DOUBLE),
+    KnownGap("special.polygamma", "(1, -30.2) is negative", measured="6.3e8 ratio", **_DOUBLE),
+)  # fmt: skip
