@@ -6,10 +6,11 @@ from pathlib import Path
 
 from polygrad_conformance.report import read_json
 from tests.conformance.test_report_compared import called
-from tests.conformance.test_report_json import LARGEST
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 REPORTS = DOCS / "hardware" / "reports"
+# In bytes, of 120,000 checks; where a device lacks dtypes, a third of it names what is unsupported.
+LARGEST = 500_000
 ARGUMENTS = ("--title", "What conforms where", "--intro", DOCS / "hardware" / "intro.md")
 
 
