@@ -112,6 +112,7 @@ class DpnpBackend(Backend):
         found = {Device(name): device for name, device in visible().items()}
         self._queues = {d: dpctl.get_device_cached_queue(native) for d, native in found.items()}
         self._by_native = {native: device for device, native in found.items()}
+        self._by_queue = {queue: device for device, queue in self._queues.items()}
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_forbid)
         for device, queue in self._queues.items():
@@ -157,15 +158,26 @@ class DpnpBackend(Backend):
         return self._queues[device]
 
     def device_of(self, array: Array) -> Device:
-        """By the SyclDevice."""
+        """By the queue: work on another one would not wait for polygrad's."""
         try:
-            return self._by_native[array.sycl_device]
+            return self._by_queue[array.sycl_queue]
         except KeyError:
-            raise DeviceMismatchError(
-                f"an array on {array.sycl_device.filter_string}, which polygrad does not use",
-                f"devices of the backend dpnp: {', '.join(d.name for d in self._queues)}",
-                "make the array on a device of the Level Zero driver, or pass it as a NumPy array",
-            ) from None
+            raise self._foreign(array.sycl_device) from None
+
+    def _foreign(self, native: Any) -> DeviceMismatchError:
+        """The error for an array on a queue or a device that is not polygrad's."""
+        name = native.filter_string
+        if native in self._by_native:
+            return DeviceMismatchError(
+                f"an array on a queue of its own of {self._by_native[native]}",
+                "polygrad uses one queue for each device",
+                f'pass array.to_device("{name}"), which shares its memory',
+            )
+        return DeviceMismatchError(
+            f"an array on {name}, which polygrad does not use",
+            f"devices of the backend dpnp: {', '.join(d.name for d in self._queues)}",
+            "make the array on a device of the Level Zero driver, or pass it as a NumPy array",
+        )
 
     def supports(self, dtype: dtypes.Dtype, device: Device) -> bool:
         """Double and half precision where the hardware has them."""
