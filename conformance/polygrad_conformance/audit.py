@@ -116,6 +116,8 @@ def _named() -> Iterator[tuple[str, str]]:
     for part in load_data("grad_conventions").values():
         for key in part.get("functions", ()) if isinstance(part, dict) else ():
             yield "grad_conventions", key
+    for key in load_data("layouts")["not_alike"]["functions"]:
+        yield "layouts", key
     for part in load_data("errors").values():
         for key in part["except"]:
             yield "errors", key

@@ -29,6 +29,14 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _stride(text: str) -> int:
+    base, _, power = text.partition("^")
+    found = 2 ** int(power) if base == "2" and power.isdecimal() else int(text.isdecimal() and text)
+    if not 1 <= found <= 2**28 or found & (found - 1):
+        raise argparse.ArgumentTypeError(f"{text!r} is no power of two from 1 to 2^28")
+    return found
+
+
 def _part(text: str) -> tuple[int, int]:
     i, _, n = text.partition("/")
     try:
@@ -75,6 +83,10 @@ def _running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seconds", type=float, default=0.0, metavar="SECONDS",
         help="for everything: what has not begun by then is not run, and counts as that",
+    )  # fmt: skip
+    parser.add_argument(
+        "--stride", type=_stride, default=_stride("2^16"), metavar="2^K",
+        help="at level exhaustive, of so many neighbouring float32 numbers one (default: 2^16)",
     )  # fmt: skip
     parser.add_argument("--no-isolate", action="store_true",
                         help="run in this process: a crash ends everything")  # fmt: skip
@@ -142,7 +154,7 @@ def _options(args: argparse.Namespace) -> Any:
 
     return Options(
         args.backend, args.device, args.level, _selection(args), args.timeout,
-        not args.no_isolate, args.workers, args.seconds,
+        not args.no_isolate, args.workers, args.seconds, args.stride,
         KnownFailures.read(args.known) if args.known else None,
         (os.getcwd(),),  # noqa: PTH109  a folder to import from
     )  # fmt: skip

@@ -22,6 +22,10 @@ class Keeper:
         self._cached: dict[Any, Any] = {}
         self._scope: Any = None
 
+    def forget(self) -> None:
+        """Forget all that is kept."""
+        self._cached.clear()
+
     def keep(self, scope: Any, key: Any, make: Callable[[], Any]) -> Any:
         """`make()`, kept under `key` as long as the scope stays the same."""
         if scope != self._scope:

@@ -13,7 +13,7 @@ import numpy as np
 import polygrad as pg
 from polygrad.tensor import Tensor
 
-__all__ = ["LAYOUTS", "laid_out", "layouts_of"]
+__all__ = ["LAYOUTS", "laid_out", "layouts_of", "values_in"]
 
 Host = np.ndarray[Any, Any]
 
@@ -80,11 +80,23 @@ def _written(array: Host, device: str) -> Tensor:
     return made
 
 
+def _broadcast(array: Host, device: str) -> Tensor:
+    """One row for all: a stride of zero. The values must be alike, see `values_in`."""
+    return pg.broadcast_to(_upload(array[:1], device), array.shape)
+
+
+def values_in(array: Host, layout: str) -> Host:
+    """The values nearest to an array's that a layout can hold."""
+    if layout != "broadcast" or array.ndim < LAYOUTS[layout][1] or not array.size:
+        return array
+    return np.repeat(array[:1], array.shape[0], axis=0)
+
+
 # Name: (what makes it, the axes it needs).
 LAYOUTS: dict[str, tuple[Callable[[Host, str], Tensor], int]] = {
     "transposed": (_transposed, 2), "strided": (_strided, 1), "reversed": (_reversed, 1),
     "offset": (_offset, 1), "rows": (_rows, 2), "odd": (_odd, 1), "swapped": (_swapped, 3),
-    "written": (_written, 0),
+    "written": (_written, 0), "broadcast": (_broadcast, 2),
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from polygrad.backend import KnownGap
 from polygrad_conformance.collection import Selection
 from polygrad_conformance.known import KnownFailures
 from polygrad_conformance.record import Result
+from polygrad_conformance.target import STRIDE
 
 __all__ = ["NothingRan", "Options", "Outcome", "Progress"]
 
@@ -35,6 +36,8 @@ class Options:
         How many child processes at once; 0: two where the device's arrays are NumPy's, else one.
     seconds
         For everything; 0: as long as it takes. Cases that have not begun by then are `notrun`.
+    stride
+        At level exhaustive, of how many neighbouring float32 numbers one is taken: a power of two.
     known
         The known failures.
     path
@@ -49,6 +52,7 @@ class Options:
     isolate: bool = True
     workers: int = 0
     seconds: float = 0.0
+    stride: int = STRIDE
     known: KnownFailures | None = None
     path: tuple[str, ...] = ()
 

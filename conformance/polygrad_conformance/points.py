@@ -13,7 +13,7 @@ from polygrad_conformance.oracle import seeded
 from polygrad_conformance.samples import Sample
 from polygrad_conformance.tolerance import format_of
 
-__all__ = ["domain_of", "points_of"]
+__all__ = ["domain_of", "every_number", "points", "points_of", "within"]
 
 Host = np.ndarray[Any, Any]
 COUNT = {"smoke": 64, "full": 1024, "exhaustive": 1024}
@@ -26,22 +26,34 @@ def points_of(subject: Any, dtype: str, level: str) -> list[Sample]:
     domain = domain_of(subject.key)
     if domain is None:
         return []
-    made = [_sample(subject, dtype, domain, f"points-{COUNT[level]}", COUNT[level])]
+    made = [points(subject, dtype, COUNT[level])]
     if level != "smoke" and dtype in ("float32", "int32"):
         made += [_sample(subject, dtype, domain, f"size-{n}", n) for n in SIZES]
         if subject.key in load_data("domains")["large"]["functions"]:
             made.append(_sample(subject, dtype, domain, f"size-{LARGE}", LARGE))
     if level == "exhaustive" and dtype == "float16" and domain["inputs"] == 1:
-        made.append(_every(domain))
+        made.append(every_number(domain, dtype))
     return made
 
 
-def _every(domain: dict[str, Any]) -> Sample:
-    """All 2^16 numbers of half precision that the domain holds."""
-    numbers = np.arange(2**16, dtype=np.uint16).view(np.float16)
+def points(subject: Any, dtype: str, count: int) -> Sample:
+    """So many points of the domain."""
+    return _sample(subject, dtype, load_data("domains")["functions"][subject.key],
+                   f"points-{count}", count)  # fmt: skip
+
+
+def every_number(domain: dict[str, Any], dtype: str) -> Sample:
+    """All 2^16 numbers of a format of 16 bits that the domain holds."""
+    numbers = np.arange(2**16, dtype=np.uint16).view(dtypes.canonical(dtype))
+    return Sample("every", (within(domain, numbers),))
+
+
+def within(domain: dict[str, Any], numbers: Host) -> Host:
+    """Those that the domain holds; NaN is none of them."""
     low, high = (domain.get("real") or [None])[0] or (-np.inf, np.inf)
     with np.errstate(invalid="ignore"):
-        return Sample("every", (numbers[(numbers >= low) & (numbers <= high)],))
+        wide = numbers.astype(np.float64)
+        return numbers[(wide >= low) & (wide <= high)]
 
 
 def domain_of(key: str) -> dict[str, Any] | None:

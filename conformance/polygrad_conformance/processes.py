@@ -204,7 +204,7 @@ class _Worker:
         for thread in self.threads:
             thread.start()
         self._tell(backend=options.backend, device=options.device, level=options.level,
-                   path=options.path)  # fmt: skip
+                   path=options.path, stride=options.stride)  # fmt: skip
 
     def _tell(self, **order: Any) -> None:
         assert self.process.stdin

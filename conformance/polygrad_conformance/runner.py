@@ -57,6 +57,8 @@ def run(options: Options, progress: Progress | None = None) -> Run:
     )  # fmt: skip
     if ":" in str(options.backend):  # it cannot be found by its name
         made.environment["backend"] = str(options.backend)
+    if options.level == "exhaustive":
+        made.environment["stride"] = str(options.stride)
     made.start, made.seconds = start, round(time.perf_counter() - begin, 3)
     return made
 
@@ -92,7 +94,8 @@ def _here(options: Options, cases: Sequence[Case], progress: Progress | None) ->
     sys.path[:0] = options.path
     try:
         with backends.plugin_errors():
-            target = Target(backends.device_of(options.backend, options.device), options.level)
+            device = backends.device_of(options.backend, options.device)
+            target = Target(device, options.level, options.stride)
             about = backends.describe(target.backend, target.device)
     except pg.PolygradError as error:
         raise NothingRan(str(error)) from error

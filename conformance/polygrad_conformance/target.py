@@ -20,6 +20,7 @@ from polygrad_conformance.layouts import laid_out
 __all__ = ["Evaluation", "Host", "Target", "leaves", "map_arrays"]
 
 Host = np.ndarray[Any, Any]
+STRIDE = 2**16  # at level exhaustive, of 2^32 numbers every so many-th
 _NAMES = frozenset(dtype.name for dtype in dtypes.ALL)
 
 
@@ -65,13 +66,13 @@ class Evaluation:
 class Target(Keeper):
     """A device, what its backend says of it, and the calls made so far of the operation at hand."""
 
-    def __init__(self, device: str, level: str = "smoke") -> None:
+    def __init__(self, device: str, level: str = "smoke", stride: int = STRIDE) -> None:
         super().__init__()
         self.place = find_device(device)
         self.device = self.place.name
         self.backend = find_backend(self.place.kind)
         self.capabilities = self.backend.capabilities_of(self.place)
-        self.level = level
+        self.level, self.stride = level, stride
         self.integer = default_integer(self.place)
         self.measures: dict[tuple[str, str, str], Any] = {}  # by operation, dtype, sample
 

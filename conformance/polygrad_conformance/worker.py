@@ -36,7 +36,8 @@ def main() -> None:
     sys.path[:0] = order["path"]
     try:
         with backends.plugin_errors():
-            target = Target(backends.device_of(order["backend"], order["device"]), order["level"])
+            device = backends.device_of(order["backend"], order["device"])
+            target = Target(device, order["level"], order["stride"])
             about = backends.describe(target.backend, target.device)
     except PolygradError as error:
         say(problem=str(error))

@@ -38,6 +38,19 @@ class Quits(Backend):
         self.kernel("exp")(lambda x: exit("enough"))
 
 
+class Wedges(Backend):
+    # Once it has crashed, the device cannot be opened again.
+    def __init__(self):
+        super().__init__()
+        if os.path.exists("wedged"):
+            raise OSError("the device is lost: reset it")
+        self.kernel("exp")(self.crash)
+
+    def crash(self, x):
+        open("wedged", "w").close()
+        os.abort()
+
+
 class WideResults(Backend):
     def __init__(self):
         super().__init__()

@@ -98,6 +98,15 @@ def test_a_hang_costs_one_check(command):
     assert "pass 1" in said
 
 
+def test_a_device_that_cannot_be_opened_again(command, folder):
+    """What ran before is kept; what is left did not run, and says why."""
+    code, said = command("faults:Wedges", options=("-n", "1"))
+    (folder / "wedged").unlink()
+    assert code == 1, said
+    for words in ("1 crash", "notrun", "pass 1", "-k exp/float32/value/0", "NOT CONFORMANT"):
+        assert words in said, said
+
+
 def test_a_claimed_dtype_that_raises(command):
     code, said = command("faults:HalfClaimed", "transfer/float16", *FEW)
     assert code == 1, said

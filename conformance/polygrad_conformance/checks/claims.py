@@ -27,7 +27,7 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
 
     def action(target: Any) -> Measure | None:
         if target.supports(dtype) if dtype != "none" else True:
-            return _check(target, subject, dtype)
+            return check_claims(target, subject, dtype)
         for sample in subject.samples(dtype):  # the device says that it has no such dtype
             made = target.evaluate(subject, dtype, sample)
             if made.error is None and any(dtype == a.dtype.name for a in made.hosts):
@@ -52,7 +52,7 @@ def profile_of(target: Any, dtype: str) -> str:
     return profile
 
 
-def _check(target: Any, subject: Any, dtype: str) -> Measure | None:
+def check_claims(target: Any, subject: Any, dtype: str) -> Measure | None:
     made = [target.evaluate(subject, dtype, s) for s in subject.samples(dtype)]
     works = any(e.error is None for e in made)
     lacking = all(isinstance(e.error, UnsupportedOperationError) for e in made)

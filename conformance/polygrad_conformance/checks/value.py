@@ -19,7 +19,7 @@ def cases(subject: Any, dtype: str, level: str) -> Iterator[Case]:
     for sample in graded(subject, dtype, level):
 
         def action(target: Any, sample: Any = sample) -> Measure:
-            measure = _compared(target, subject, dtype, sample)
+            measure = compared(target, subject, dtype, sample)
             target.measures[subject.key, dtype, sample.name] = measure
             return measure
 
@@ -43,12 +43,12 @@ def hard(subject: Any, dtype: str, sample: Any) -> Callable[[Any], Measure]:
     def action(target: Any) -> Measure:
         if missing := lacking(target, dtype, sample):
             raise Unsupported(f"{target.device} has no {missing[0]}")
-        return _compared(target, subject, dtype, sample)
+        return compared(target, subject, dtype, sample)
 
     return action
 
 
-def _compared(target: Any, subject: Any, dtype: str, sample: Any) -> Measure:
+def compared(target: Any, subject: Any, dtype: str, sample: Any) -> Measure:
     """The measure of a sample; where it fails, also of a smaller one."""
     made = target.evaluate(subject, dtype, sample).checked()
     try:

@@ -56,6 +56,7 @@ DAMAGES: dict[str, Class] = {
     "an axis too many": Class("shape", properties.each(properties.one_axis_more)),
     "0-d becomes 1-d": Class("shape", properties.each(properties.vector_of_scalar)),
     "strides ignored": Class("layout", properties.strides_ignored),
+    "strides of zero ignored": Class("layout", properties.zero_strides_ignored),
     "dtype of the first operand": Class("promotion", lambda f: damaged(f, properties.first_dtype)),
     "result on another device": Class("device", properties.each(properties.elsewhere)),
     "arguments overwritten": Class("purity", lambda f: damaged(f, properties.overwrites)),

@@ -24,6 +24,13 @@ from polygrad_conformance.faults.planting import Class, Function, touch
 __all__ = ["OWN", "site"]
 
 
+# One function of each family of `subjects/structures.py`, all of which the corpus calls.
+_STRUCTURES: dict[str, tuple[Any, str]] = {
+    "broadcasting": (pg, "add"), "indexing": (Tensor, "__getitem__"), "movement": (pg, "flip"),
+    "joining": (pg, "concat"), "reductions": (pg, "sum"), "products": (pg, "matmul"),
+}  # fmt: skip
+
+
 def site(op: str, fault: str = "") -> tuple[Any, str]:
     """The owner and the attribute of what the cases of `op` call, and a fault concerns."""
     if op == "transfer" and fault == "strides ignored":
@@ -39,6 +46,8 @@ def site(op: str, fault: str = "") -> tuple[Any, str]:
         return pg.random, name
     if space == "optim":
         return getattr(optim, name), "step"
+    if space == "structure":
+        return _STRUCTURES[name]
     if space == "in_place":
         return Tensor, f"__{name}__"
     return {
@@ -263,6 +272,9 @@ OWN: dict[str, dict[str, Class]] = {
     "in_place.": {
         "another operand": Class("value", _operator(lambda t, v: _other_value(v))),
         "the gradient of the operand is lost": Class("grad", _operator(_untracked)),
+    },
+    "structure.": {
+        name: DAMAGES[name] for name in ("first element", "last element", "call refused")
     },
     "transfer": {
         "payloads and signs lost": Class("value", _sent(_without_payload)),

@@ -2,36 +2,80 @@
 
 Hypothesis chooses structure only. Values are whole numbers, so that every order of summation gives
 the same result and NumPy's is compared to the last bit. The search is derandomised: two runs try
-the same.
+the same. A structure that fails is said as a line for `data/structures.txt`: what hypothesis drew,
+in order. From there it is an ordinary sample, at level full and without hypothesis.
 """
 
 from __future__ import annotations
 
+import ast
+import functools
 from collections.abc import Callable, Iterator
+from importlib import resources
 from typing import Any
 
 import numpy as np
 
 import polygrad as pg
+from polygrad.errors import UnsupportedOperationError
 from polygrad_conformance.case import Case, Failed, Unsupported
 from polygrad_conformance.target import Host, Target
 
 EXAMPLES = 200
 Draw = Callable[..., Any]
+Family = Callable[[Draw, Any], tuple[Any, Host, str]]
 
 
 def cases(level: str) -> Iterator[Case]:
-    """One for each family of functions; none below level exhaustive."""
-    if level != "exhaustive":
+    """The corpus of each family of functions; at level exhaustive also a search."""
+    if level == "smoke":
         return
-    for name, (draw, step) in FAMILIES.items():
-        yield Case(
-            f"structure.{name}", "float32", "value", "hypothesis",
-            lambda t, d=draw: _search(t, d), "", step, "", "structure",
-        )  # fmt: skip
+    for name, (family, step) in FAMILIES.items():
+        made: dict[str, Callable[[Target], None]] = {
+            f"corpus-{i}": lambda t, f=family, drawn=drawn: _compare(t, *_again(f, drawn))
+            for i, drawn in enumerate(corpus().get(name, []))
+        }
+        if level == "exhaustive":
+            made["hypothesis"] = lambda t, n=name, f=family: _search(t, n, f)
+        for sample, action in made.items():
+            yield Case(
+                f"structure.{name}", "float32", "value", sample, action, "", step, "", "structure"
+            )
 
 
-def _search(target: Target, family: Callable[[Draw, Any], tuple[Any, Any, str]]) -> None:
+@functools.cache
+def corpus() -> dict[str, list[list[Any]]]:
+    """What was drawn for structures that once failed, by family."""
+    text = resources.files("polygrad_conformance").joinpath("data", "structures.txt").read_text()
+    found: dict[str, list[list[Any]]] = {}
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            name, _, drawn = line.partition(": ")
+            found.setdefault(name, []).append(ast.literal_eval(drawn))
+    return found
+
+
+class _Nothing:
+    """In the place of hypothesis' strategies: what is drawn is known."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **keywords: None
+
+
+def _again(family: Family, drawn: list[Any]) -> tuple[Any, Host, str]:
+    """The structure that was drawn so."""
+    left = iter(drawn)
+    return family(lambda strategy: next(left), _Nothing())
+
+
+def _compare(target: Target, make: Any, want: Host, said: str) -> None:
+    with pg.device(target.device):
+        got = target.download(make(target.upload))
+    if got.shape != want.shape or not np.array_equal(got, want):
+        raise Failed(f"{said}: {got.tolist()} of shape {got.shape}, expected {want.tolist()}")
+
+
+def _search(target: Target, name: str, family: Family) -> None:
     """Try structures; the smallest that fails is reported."""
     try:
         import hypothesis
@@ -41,15 +85,25 @@ def _search(target: Target, family: Callable[[Draw, Any], tuple[Any, Any, str]])
 
     @hypothesis.settings(
         derandomize=True, deadline=None, database=None, max_examples=EXAMPLES,
+        report_multiple_bugs=False,  # two runs say the same one
         suppress_health_check=list(hypothesis.HealthCheck),
     )  # fmt: skip
     @hypothesis.given(strategies.data())
     def attempt(data: Any) -> None:
-        make, want, said = family(data.draw, strategies)
-        with pg.device(target.device):
-            got = target.download(make(target.upload))
-        if got.shape != want.shape or not np.array_equal(got, want):
-            raise Failed(f"{said}: {got.tolist()} of shape {got.shape}, expected {want.tolist()}")
+        drawn: list[Any] = []
+
+        def draw(strategy: Any) -> Any:
+            drawn.append(data.draw(strategy))
+            return drawn[-1]
+
+        make, want, said = family(draw, strategies)
+        try:
+            _compare(target, make, want, said)
+        except UnsupportedOperationError:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever a device raises is a result
+            kind = "" if isinstance(error, Failed) else f"{said}: {type(error).__name__}: "
+            raise Failed(f"{kind}{error}; data/structures.txt: `{name}: {drawn!r}`") from None
 
     attempt()
 
@@ -157,7 +211,7 @@ def _product(draw: Draw, st: Any) -> tuple[Any, Host, str]:
     return lambda up: pg.matmul(up(x), up(y)), np.matmul(x, y), f"matmul of {x.shape} and {y.shape}"
 
 
-FAMILIES: dict[str, tuple[Callable[[Draw, Any], tuple[Any, Any, str]], int]] = {
+FAMILIES: dict[str, tuple[Family, int]] = {
     "broadcasting": (_broadcast, 2), "indexing": (_indexing, 3), "movement": (_movement, 3),
     "joining": (_joining, 3), "reductions": (_reduction, 4), "products": (_product, 4),
 }  # fmt: skip

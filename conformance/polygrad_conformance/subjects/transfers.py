@@ -12,7 +12,7 @@ from polygrad.device import Device
 from polygrad.entry import said
 from polygrad_conformance.case import Case, Failed, Unsupported
 from polygrad_conformance.declarations import dtypes_of
-from polygrad_conformance.layouts import LAYOUTS
+from polygrad_conformance.layouts import LAYOUTS, values_in
 from polygrad_conformance.oracle import seeded
 from polygrad_conformance.target import Host, Target
 
@@ -24,7 +24,7 @@ def cases(level: str) -> Iterator[Case]:
     """For each dtype: special bits, sizes, layouts, a copy of its own, the device, DLPack."""
     for dtype in dtypes_of("bifc", "full"):
         actions: dict[tuple[str, str, str], Callable[[Target], None]] = {
-            ("value", "plain", ""): lambda t, d=dtype: _plainly(t, _bits(d)),
+            ("value", "plain", ""): lambda t, d=dtype: plainly(t, _bits(d)),
             ("value", "zero-d", ""): lambda t, d=dtype: _round_trip(t, _bits(d)[3]),
             ("device", "plain", ""): lambda t, d=dtype: _lives_there(t, d),
             ("purity", "copy", ""): lambda t, d=dtype: _own_memory(t, d),
@@ -83,7 +83,7 @@ def _on(target: Target, dtype: str) -> None:
         raise Unsupported(f"{target.device} has no {dtype}")
 
 
-def _plainly(target: Target, array: Host) -> None:
+def plainly(target: Target, array: Host) -> None:
     """By the backend's own methods, so that a fault is said of the one that has it; by tensors."""
     _on(target, array.dtype.name)
     backend, place = target.backend, target.place
@@ -156,7 +156,7 @@ def _own_memory(target: Target, dtype: str) -> None:
 
 def _in_layout(target: Target, dtype: str, layout: str) -> None:
     _on(target, dtype)
-    host = np.resize(_bits(dtype), (2, 3, 4))
+    host = values_in(np.resize(_bits(dtype), (2, 3, 4)), layout)
     _same_bits(target.download(target.upload(host, layout=layout)), host, f"layout {layout}")
 
 
