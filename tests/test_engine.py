@@ -175,7 +175,7 @@ def test_backward_with_create_graph_stores_a_graph():
         (
             lambda x: x + pg.zeros((2,), device="frozen:0"),
             DeviceMismatchError,
-            ("cpu and frozen:0", "add", 'x.to("cpu")'),
+            ("cpu and frozen:0", "add", '.to("cpu")'),
         ),
         (
             lambda x: x + pg.zeros((3,)),
