@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+# What everybody has; tests/test_numba_kernels.py is about the kernels that need numba.
+os.environ.setdefault("POLYGRAD_FAST", "0")
+
 import polygrad as pg
 from tests.devices import DEVICES, use
 
@@ -21,6 +24,7 @@ collect_ignore_glob = [
     "conformance/citizens/*", "conformance/pytorch_parity/*",
     "polygrad/interop/einops_backend.py", "polygrad/interop/scipy_fft.py",
     *(f"polygrad/backends/{name}_*.py" for name in MISSING),
+    *(["polygrad/backends/numba_kernels/*"] if importlib.util.find_spec("numba") is None else []),
 ]
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 from polygrad import dtypes
 from polygrad.config import checks_now
 from polygrad.errors import InvalidArgumentError
+from polygrad.ops import load_all
 from polygrad.primitive import PRIMITIVES
 from polygrad.registry import devices, find_backend, find_device, kernels_for
 from polygrad.tape import Node
@@ -73,6 +74,7 @@ def show_kernels(name: str, device: Any = None, dtype: Any = None) -> str:
     >>> _ = pg.show_kernels("multiply", device="cpu", dtype=pg.float32)
     multiply  cpu  float32  forward _operator.mul
     """
+    load_all()
     if name not in PRIMITIVES:
         close, word = difflib.get_close_matches(name, PRIMITIVES), name.partition("_")[0]
         close += sorted(n for n in PRIMITIVES if word in n and n not in close)

@@ -18,6 +18,7 @@ import numpy as np
 
 from polygrad import dtypes, indexing
 from polygrad.backend import Array, Backend, Capabilities, Kernel, Kernels, KnownGap
+from polygrad.backends import numba_kernels
 from polygrad.backends.counting import ALONE
 from polygrad.backends.host_memory import keep_freed_memory
 from polygrad.backends.numpy_kernels import KERNELS
@@ -50,6 +51,8 @@ class NumpyBackend(Backend):
         for name, function in {**KERNELS, **CELLS, **TRANSFORMS, **UPDATES}.items():
             self.kernel(name)(function)
         self.kernel("nextafter", dtype="float16")(half_nextafter)
+        if type(self) is NumpyBackend and numba_kernels.wanted():
+            numba_kernels.register(self)
 
     @property
     def array_types(self) -> tuple[type, ...]:

@@ -26,6 +26,7 @@ from polygrad.dtypes import BOOL, REAL, float32
 from polygrad.errors import DtypeError, ShapeError
 from polygrad.families import Chapter
 from polygrad.indexing import broadcasts
+from polygrad.kernels import declare_forward
 from polygrad.ops._axes import as_tensor
 from polygrad.ops.dropout import _check as check_probability
 from polygrad.ops.dropout import _mask as draw
@@ -61,6 +62,9 @@ def _weights(F: Any, scores: Any) -> Any:
     return here.cast(scores)
 
 
+declare_forward("attention_weights", _weights)
+
+
 def _attention(
     F: Any, query: Any, key: Any, value: Any, bias: Any, mask: Any, kept: Any, scale: float,
     causal: bool, keep_scale: float,
@@ -75,7 +79,7 @@ def _attention(
     if mask is not None:
         scores = F.where(mask, scores, -_INF)
     with F.backend.quiet():
-        weights = _weights(F, scores)
+        weights = F.attention_weights(scores)
     used = weights if kept is None else F.dropout(weights, kept, scale=keep_scale)
     return F.matmul(used, value), weights
 

@@ -219,7 +219,15 @@ def inplace_rule(k: Kernels, rule: str) -> Callable[..., Any] | None:
     real = dtypes.real_of(k.dtype)
     if k.backend.table.find(rule, k.device, real) is not None:
         return None
-    return k.backend.table.find(rule + "_", k.device, real)
+    name = rule + "_"
+    if k.backend.table.find(name, k.device, real) is None:
+        return None
+    kernels = k.backend.kernels(k.device, real)
+
+    def rule_in_place(*arrays: Any, **keywords: Any) -> Any:
+        return getattr(kernels, name)(*arrays, **keywords)
+
+    return rule_in_place
 
 
 def updates_each(k: Kernels, rule: str, slots: tuple[str, ...]) -> bool:
