@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polygrad.backends.cupy_kernels import softmax
-from polygrad.backends.cupy_kernels.layout import rows_of
+from polygrad.backends.cupy_kernels.layout import launch_of, rows_of
 from polygrad.backends.cupy_kernels.text import source
 from tests.cupy_kernels.emulator import COMPILER, Module
 
@@ -21,7 +21,8 @@ def run(text, x=X, out=None, more=()):
     rows = rows_of(x, 1)
     out = np.zeros_like(x) if out is None else out
     kernel = Module(text).get_function("softmax")
-    kernel((rows.blocks,), (rows.threads,), (x, out, *rows.arguments(), *more))
+    blocks, threads, numbers = launch_of(rows)
+    kernel((blocks,), (threads,), (x, out, *numbers, *more))
     return out
 
 

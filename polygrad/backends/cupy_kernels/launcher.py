@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from polygrad.backends.cupy_kernels.layout import THREADS, Rows, blocks_for, is_dense
+from polygrad.backends.cupy_kernels.layout import (
+    THREADS,
+    Rows,
+    blocks_for,
+    is_dense,
+    launch_of,
+)
 from polygrad.backends.cupy_kernels.text import source
 from polygrad.kernels import FORWARDS, Array, Kernel, Kernels, bind
 
@@ -51,15 +57,15 @@ class Launcher:
     def __init__(self, library: Any, module: Callable[[str], Any]) -> None:
         self.library, self.module = library, module
         self.threads = THREADS
-        self._kernels: dict[tuple[str, str, str], Any] = {}
+        self._kernels: dict[tuple[str, Any, str], Any] = {}
 
     def run(
-        self, family: Family, name: str, dtype: str, blocks: int, threads: int, *arguments: Any
+        self, family: Family, name: str, dtype: Any, blocks: int, threads: int, *arguments: Any
     ) -> None:
         """Launch a kernel: ints go as long long, floats as double, arrays as their addresses."""
         key = (family.name, dtype, name)
         if (kernel := self._kernels.get(key)) is None:
-            module = self.module(source(family.text, dtype))
+            module = self.module(source(family.text, getattr(dtype, "name", dtype)))
             for row in family.rows:
                 for each in row.kernels:
                     self._kernels[family.name, dtype, each] = module.get_function(each)
@@ -68,12 +74,12 @@ class Launcher:
 
     def over_rows(self, family: Family, name: str, x: Array, rows: Rows, *arguments: Any) -> None:
         """Launch a kernel for the rows of x; their description follows the arguments."""
-        given = (*arguments, *rows.arguments())
-        self.run(family, name, x.dtype.name, rows.blocks, rows.threads, *given)
+        blocks, threads, numbers = launch_of(rows)
+        self.run(family, name, x.dtype, blocks, threads, *arguments, *numbers)
 
     def over_all(self, family: Family, name: str, x: Array, n: int, *arguments: Any) -> None:
         """Launch a kernel of a thread for each of n elements."""
-        self.run(family, name, x.dtype.name, blocks_for(n), self.threads, *arguments)
+        self.run(family, name, x.dtype, blocks_for(n), self.threads, *arguments)
 
     # ---- arrays ---------------------------------------------------------------------------------
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:

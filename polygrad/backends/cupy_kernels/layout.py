@@ -5,13 +5,14 @@ A dense array fills its memory without gaps, in any order of its axes: kernels r
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 __all__ = [
-    "SMALL", "THREADS", "Rows", "blocks_for", "is_dense", "last_rows", "one_row", "rows_of",
-    "two_strides",
+    "SMALL", "THREADS", "Rows", "blocks_for", "is_dense", "last_rows", "launch_of", "one_row",
+    "rows_of", "two_strides",
 ]  # fmt: skip
 
 Shape = tuple[int, ...]
@@ -40,10 +41,6 @@ class Rows(NamedTuple):
     s2: int
     order: Shape
 
-    def arguments(self) -> tuple[int, ...]:
-        """ROWS, as the kernels have it."""
-        return (*self[:8], self.lanes, self.step)
-
     @property
     def adjacent(self) -> bool:
         """Whether elements of a row lie side by side in memory, rather than rows."""
@@ -71,6 +68,12 @@ class Rows(NamedTuple):
         return -(-self.groups // (self.threads // self.lanes))
 
 
+@functools.lru_cache(maxsize=4096)
+def launch_of(rows: Rows) -> tuple[int, int, tuple[int, ...]]:
+    """Blocks, threads of a block, and ROWS, as the kernels have it."""
+    return rows.blocks, rows.threads, (*rows[:8], rows.lanes, rows.step)
+
+
 def _power(n: int) -> int:
     """The least power of two that is not less than n."""
     return 1 << max(0, n - 1).bit_length()
@@ -94,12 +97,17 @@ def is_dense(array: Any) -> bool:
 
 def rows_of(array: Any, axis: int | Sequence[int]) -> Rows | None:
     """The rows of a dense array along axes; None if they are not of the form that `Rows` has."""
-    along = {axis} if isinstance(axis, int) else set(axis)
-    along = {a % array.ndim for a in along}
-    order = _memory_order(array.shape, array.strides)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    return _rows_of(array.shape, array.strides, array.itemsize, axes)
+
+
+@functools.lru_cache(maxsize=4096)
+def _rows_of(shape: Shape, strides: Shape, itemsize: int, axes: Shape) -> Rows | None:
+    along = {a % len(shape) for a in axes}
+    order = _memory_order(shape, strides)
     parts: list[tuple[bool, int, int]] = []  # is of a row, length, stride
     for i in order:
-        n, stride = array.shape[i], array.strides[i] // array.itemsize
+        n, stride = shape[i], strides[i] // itemsize
         if n == 1:
             continue
         if parts and parts[-1][0] == (i in along):
@@ -108,7 +116,7 @@ def rows_of(array: Any, axis: int | Sequence[int]) -> Rows | None:
             parts.append((i in along, n, stride))
     inner = [(n, s) for within, n, s in parts if within] or [(1, 1)]
     outer = [(n, s) for within, n, s in parts if not within] or [(1, 1)]
-    if len(inner) > 2 or len(outer) > 2 or not 0 < array.size < SMALL:
+    if len(inner) > 2 or len(outer) > 2 or not 0 < math.prod(shape) < SMALL:
         return None
     (_, s1), (n2, s2) = inner[0], inner[-1]
     (_, t1), (g2, t2) = outer[0], outer[-1]

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from polygrad.backends.cupy_kernels.launcher import Family, Launcher, Row, forward
-from polygrad.backends.cupy_kernels.layout import one_row, rows_of
+from polygrad.backends.cupy_kernels.layout import launch_of, one_row, rows_of
 from polygrad.backends.cupy_kernels.text import REALS, wide_name
 from polygrad.kernels import Array, Kernels
 
@@ -154,11 +154,11 @@ def _cross_entropy(
         return out
     sums = gpu.empty((max(1, min(MOST_SUMS, n // SUMS)),), wide_name(logs.dtype.name))
     rows, last = one_row(n), one_row(sums.size)
-    dtype, out = logs.dtype.name, gpu.empty((), logs.dtype)
+    dtype, out = logs.dtype, gpu.empty((), logs.dtype)
     gpu.run(FAMILY, "cross_entropy_sums", dtype, sums.size, rows.lanes,
-            logs, target, sums, *numbers, *rows.arguments())  # fmt: skip
+            logs, target, sums, *numbers, *launch_of(rows)[2])  # fmt: skip
     gpu.run(FAMILY, "cross_entropy_total", dtype, 1, last.threads,
-            sums, out, float(total), *last.arguments())  # fmt: skip
+            sums, out, float(total), *launch_of(last)[2])  # fmt: skip
     return out
 
 

@@ -293,7 +293,7 @@ def _launch(
     numbers = {**rule.numbers(keywords), **{f"has_{s}": float(s in given) for s in rule.optional}}
     slots = [given.get(slot, out) for slot in (*rule.slots, *rule.optional)]
     gpu.run(
-        FAMILY, name, p.dtype.name, blocks_for(size, THREADS * STEPS), THREADS,
+        FAMILY, name, p.dtype, blocks_for(size, THREADS * STEPS), THREADS,
         p, g, parts, count, out, *slots, size, *map(float, numbers.values()),
     )  # fmt: skip
     return (out, *given.values())
