@@ -89,7 +89,7 @@ def empty_cache(device: DeviceLike = None) -> None:
     """Give memory back that a library keeps and no array uses, so that other programs may have it.
 
     It makes nothing faster, and need not be called when memory runs out: CuPy then does it itself.
-    Without effect on libraries that keep nothing.
+    JAX gives back the code that it compiled. Without effect on libraries that keep nothing.
 
     Parameters
     ----------

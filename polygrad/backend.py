@@ -207,9 +207,6 @@ class Backend(ABC):
         del device
         return None
 
-    def release(self) -> None:  # noqa: B027  most libraries keep nothing
-        """Give up what the library keeps to be faster, such as compiled code."""
-
     def hardware(self, device: Device) -> tuple[str, str]:
         """What the device is, and the driver with its version; empty where unknown."""
         del device
@@ -221,7 +218,7 @@ class Backend(ABC):
         return {} if known is None else dict(zip(("free", "total"), known, strict=True))
 
     def empty_cache(self, device: Device) -> None:
-        """Give back to the driver what the library keeps of memory that no array uses."""
+        """Give back what the library keeps of memory that no array uses, compiled code included."""
         del device
 
     def upload(self, array: np.ndarray[Any, Any], device: Device) -> Array:

@@ -59,5 +59,5 @@ def _released(target: Target, allowed: int) -> int:
     """How far the process may grow, after the backend has given back memory if it was too far."""
     if _resident() <= allowed:
         return allowed
-    target.backend.release()
+    target.backend.empty_cache(target.place)
     return _resident() + _GROWTH

@@ -108,8 +108,9 @@ class JaxBackend(Backend):
         """A device works in order: wait for something that was submitted last."""
         jax.block_until_ready(jnp.zeros((), device=self._native[device]) + 1)
 
-    def release(self) -> None:
+    def empty_cache(self, device: Device) -> None:
         """All compiled code, which JAX keeps for ever: half a megabyte for each new shape."""
+        del device
         jax.clear_caches()
 
     def memory(self, device: Device) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ import sys
 
 import pytest
 
+from polygrad_conformance import execution
 from polygrad_conformance.collection import Selection, collect, select
 from polygrad_conformance.execution import execute
 from polygrad_conformance.options import Options
@@ -95,3 +96,15 @@ def test_in_pytest(records, tmp_path, processes):
     both = records.keys() & found
     assert len(both) > 100
     assert {name: found[name] for name in both} == {name: records[name] for name in both}
+
+
+def test_a_library_gives_memory_back_between_operations_when_the_process_has_grown(monkeypatch):
+    asked, sizes = [], iter([0, 2**20, 2**31, 2**30, 2**30])
+    monkeypatch.setattr(execution, "_resident", lambda: next(sizes))
+    target = Target("cpu")
+    monkeypatch.setattr(target.backend, "empty_cache", asked.append)
+    wanted = Selection(("add/float32/dtype", "exp/float32/dtype", "sin/float32/dtype"))
+    cases = select(collect(), wanted)
+    assert len({case.op for case in cases}) == 3
+    assert all(r is None or r.status == "pass" for _, r in execute(cases, target))
+    assert asked == [target.place]
