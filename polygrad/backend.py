@@ -11,7 +11,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,40 +27,13 @@ from polygrad.errors import (
 )
 from polygrad.holders import holders, size_text
 from polygrad.kernels import Array, Guard, Kernel, Kernels, KernelTable
+from polygrad.lanes import Lane, Recording
 from polygrad.late_checks import LateChecks
 
 __all__ = [
     "Array", "Backend", "Capabilities", "Guard", "Kernel", "Kernels", "KnownGap", "Lane",
     "Recording",
 ]  # fmt: skip
-
-
-class Lane(Protocol):
-    """A queue of a device beside its usual one."""
-
-    native: Any
-
-    def enter(self) -> None:
-        """Submit here from now on, in this thread, after what was submitted before."""
-
-    def leave(self) -> None:
-        """Submit where it was done before."""
-
-    def join(self) -> None:
-        """Let what is submitted from now on run after what was submitted here."""
-
-    def wait(self) -> None:
-        """Let the host wait for what was submitted here."""
-
-
-class Recording(Protocol):
-    """What was submitted once, to be submitted again; whole when its context has ended."""
-
-    def replay(self) -> None:
-        """Submit all of it to the current queue."""
-
-    def write(self, target: Any, value: Any) -> None:
-        """Copy values into the memory of another array, of the same shape."""
 
 
 class Backend(ABC):
