@@ -323,7 +323,7 @@ def test_the_command(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "report.json").is_file()
-    assert "selected 5  run 5  |  pass 5" in done.stdout
+    assert "selected 6  run 6  |  pass 6" in done.stdout
 
 
 # ---- structure -----------------------------------------------------------------------------------
