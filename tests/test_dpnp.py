@@ -438,6 +438,17 @@ def test_a_forked_process_is_told_instead_of_waiting_for_ever():
     assert last == "[2. 2. 2.]"
 
 
+@pytest.mark.parametrize(
+    ("dtype", "x", "y", "whole"),
+    [("float16", -817.0, 9.1796875, -90.0), ("float32", 437.14215, 5.2040734, 83.0)],
+)
+def test_floor_divide_goes_with_remainder(dtype, x, y, whole):
+    """dpnp.floor_divide gives -89 and 84: it rounds the quotient first."""
+    x, y = (pg.tensor([v, -v], dtype=dtype, device="sycl:cpu:0") for v in (x, y))
+    assert pg.floor_divide(x, y).tolist() == [whole, whole]
+    assert_close(pg.floor_divide(x, y) * y + pg.remainder(x, y), x)
+
+
 def test_float16_has_products_with_vectors():
     """The library has none of these four: dpnp.matmul raises."""
     m = pg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=pg.float16, device="sycl:cpu:0")

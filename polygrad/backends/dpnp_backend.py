@@ -124,6 +124,8 @@ class DpnpBackend(Backend):
         for name in (*_OPERATORS, *_COMPARISONS):
             for dtype in ("float32", "float64"):
                 self.kernel(name, dtype=dtype)(getattr(_NAMESPACE, name))
+        for dtype in ("float16", "float32", "float64"):
+            self.kernel("floor_divide", dtype=dtype)(_floor_divide)
         for name in ("argmax", "argmin"):
             self.kernel(name)(functools.partial(_first_place, getattr(dpnp, name)))
 
@@ -342,6 +344,13 @@ def _sum(F: Kernels, x: Array, axis: Any = None, keepdims: bool = False) -> Arra
     if keepdims:
         total = dpnp.reshape(total, [1 if i in axes else n for i, n in enumerate(x.shape)])
     return total
+
+
+def _floor_divide(x: Array, y: Array) -> Array:
+    """The library rounds the quotient before it takes the floor; its remainder is exact."""
+    rounded = dpnp.floor_divide(x, y)
+    exact = dpnp.round((x - dpnp.remainder(x, y)) / y)
+    return dpnp.where(dpnp.isfinite(exact) & (exact != rounded), exact, rounded)
 
 
 def _first_place(
