@@ -103,12 +103,13 @@ step() {
 }
 
 # conformance NAME SECONDS OPTIONS...: part of the suite; it stops by itself, and writes its report.
+# An index out of range must raise at the call: that is what the suite asks for.
 conformance() {
     local name=$1 limit=$2 left=$((seconds - SECONDS))
     shift 2
     ((limit < left)) || limit=$left
-    step "conformance $name" $((limit + 15)) - "$python" -m polygrad_conformance run \
-        --device "$device" --quiet --workers "$workers" --timeout 30 --seconds "$limit" \
+    step "conformance $name" $((limit + 15)) - env POLYGRAD_CHECK_INDICES=1 \
+        "$python" -m polygrad_conformance run --device "$device" --quiet --workers "$workers" --timeout 30 --seconds "$limit" \
         --report "$out/conformance-$name" "$@"
 }
 
