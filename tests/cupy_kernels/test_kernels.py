@@ -73,7 +73,7 @@ def reference(name, inputs, keywords, dtype, wider=True):
     def up(a):
         if isinstance(a, list):  # parts of one array
             return np.concatenate([up(part).reshape(-1) for part in a])
-        return a.astype(wide) if getattr(a, "dtype", None) == dtype else a
+        return a.astype(wide) if hasattr(a, "dtype") and a.dtype == dtype else a
 
     k = find_kernels("cpu", wide.name)
     with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -111,7 +111,7 @@ def _attention(
             keep_scale=keep_scale,
         )  # fmt: skip
         return found
-    scores = gpu.contiguous(F.matmul(query * scale, F.matrix_transpose(key)))
+    scores = gpu.contiguous(F.cast(F.matmul(query * scale, F.matrix_transpose(key))))
     rows = last_rows(shape)
     none = (1, 0, 0, 0, 0)
     b, b_strides = (scores, none) if bias is None else _broadcast(gpu, bias, shape)
@@ -123,7 +123,7 @@ def _attention(
         FAMILY, "attention_weights", scores, rows, scores, b, seen, keeps, used, *flags,
         float(keep_scale), shape[-2], *b_strides, *m_strides,
     )  # fmt: skip
-    return F.matmul(used, value), scores
+    return F.cast(F.matmul(used, value)), scores
 
 
 def _scores_adjoint(gpu: Launcher, F: Kernels, weights: Array, d: Array, slope: Array) -> Array:
