@@ -310,7 +310,7 @@ SUBMODULES = {
     "jit": "there is no compiler; leave it out",
     "onnx": "there is none",
     "fx": "there is none",
-    "profiler": "python -m cProfile; pg.summary(model, shape) has the times of layers",
+    "profiler": "it is pg.profile: with pg.profile() as found: ...; then print(found)",
     "multiprocessing": "Python's multiprocessing; pg.data.DataLoader has workers",
     "sparse": "tensors are dense",
     "quantization": "there is none",

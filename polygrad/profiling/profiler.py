@@ -287,7 +287,7 @@ class profile(BaseRecorder):  # noqa: N801  PyTorch's name
         return report.table(self, by, rows)
 
     def __str__(self) -> str:
-        """Both tables."""
+        """The tables by operation and by line."""
         return f"{self.table()}\n\n{self.table('line')}"
 
     def export_chrome_trace(self, path: str | PathLike[str]) -> None:

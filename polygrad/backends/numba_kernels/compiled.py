@@ -1,8 +1,8 @@
 """How kernels are compiled, and where their machine code is kept.
 
 numba keeps compiled code in a folder if it may, and looks at the time of one source file to see
-whether it is out of date; kernels here use functions of other files. So the folder is named after
-the text of all of them.
+whether it is out of date; kernels here use functions and numbers of other files. So the folder is
+named after the text of all of them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from typing import Any
 
 import numba
 
+from polygrad import erf_table
+
 __all__ = ["compiled"]
 
 
 def _folder() -> str | None:
     """Where machine code of exactly these sources is kept; None where nothing can be written."""
     digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in (*sorted(Path(__file__).parent.glob("*.py")), Path(erf_table.__file__)):
         digest.update(path.read_bytes())
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(base) / "polygrad" / "numba" / digest.hexdigest()[:16]

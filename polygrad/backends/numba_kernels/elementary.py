@@ -2,7 +2,7 @@
 
 For loops that numba compiles; on a float32 they compute in float32, on a float64 in float64.
 
-Sources: the reductions and coefficients of exp and tanh are those of Moshier's Cephes library
+Sources: the reductions and coefficients of exp are those of Moshier's Cephes library
 (1989); those of erfc are polygrad's own, see Note [erf] in `polygrad.ops.special`. Powers of two
 are written as bits, in two halves, so that results may be subnormal, or overflow.
 """
@@ -15,9 +15,9 @@ import numpy as np
 from numba.extending import overload
 from numba.types import float32
 
-from polygrad.ops.special import _P32, _P64, _Q32, _Q64
+from polygrad.erf_table import P32, P64, Q32, Q64
 
-__all__ = ["erf", "erfc", "exp", "sigmoid", "tanh"]
+__all__ = ["erf", "erfc", "exp", "sigmoid"]
 
 _single = np.float32
 _ONE, _TWO, _HALF = _single(1), _single(2), _single(0.5)
@@ -70,37 +70,7 @@ def _exp64(x: Any) -> Any:
     return p * a * b
 
 
-# ---- tanh, sigmoid ------------------------------------------------------------------------------
-_T0, _T1, _T2, _T3, _T4 = map(_single, (
-    -5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1,
-))  # fmt: skip
-_NEAR_ZERO = _single(0.625)
-
-
-def tanh(x: Any) -> Any:
-    """The hyperbolic tangent: a polynomial near zero, 1 - 2 / (e^2|x| + 1) elsewhere."""
-    return _stub(x)
-
-
-def _tanh32(x: Any) -> Any:
-    z = x * x
-    near = ((((_T0 * z + _T1) * z + _T2) * z + _T3) * z + _T4) * z * x + x
-    y = abs(x)
-    far = np.copysign(_ONE - _TWO / (exp(y + y) + _ONE), x)
-    return near if y < _NEAR_ZERO else far
-
-
-def _tanh64(x: Any) -> Any:
-    z = x * x
-    p = (-9.64399179425052238628e-1 * z - 9.92877231001918586564e1) * z - 1.61468768441708447952e3
-    q = ((z + 1.12811678491632931402e2) * z + 2.23548839060100448583e3) * z
-    q += 4.84406305325125486048e3
-    near = x + x * z * (p / q)
-    y = abs(x)
-    far = np.copysign(1.0 - 2.0 / (exp(y + y) + 1.0), x)
-    return near if y < 0.625 else far
-
-
+# ---- sigmoid ------------------------------------------------------------------------------------
 def sigmoid(x: Any) -> Any:
     """1 / (1 + e^-x): the smaller of 1 and e^x, over 1 + e^-|x|."""
     return _stub(x)
@@ -121,17 +91,17 @@ def _sigmoid64(x: Any) -> Any:
 # fmt: off
 (
     _PS0, _PS1, _PS2, _PS3, _PS4, _PS5, _PS6, _PS7, _PS8, _PS9, _PS10,
-) = map(_single, _P32)
+) = map(_single, P32)
 (
     _QS0, _QS1, _QS2, _QS3, _QS4,
-) = map(_single, _Q32)
+) = map(_single, Q32)
 (
     _PD0, _PD1, _PD2, _PD3, _PD4, _PD5, _PD6, _PD7, _PD8, _PD9, _PD10, _PD11, _PD12, _PD13,
     _PD14, _PD15, _PD16, _PD17, _PD18, _PD19, _PD20, _PD21, _PD22,
-) = _P64
+) = P64
 (
     _QD0, _QD1, _QD2, _QD3, _QD4, _QD5, _QD6, _QD7, _QD8,
-) = _Q64
+) = Q64
 # fmt: on
 _FAR, _THREE, _SIXTEENTH, _SIXTEEN = _single(27.3), _single(3), _single(1 / 16), _single(16)
 
@@ -214,7 +184,6 @@ def _define(function: Any, single: Any, double: Any) -> None:
 
 
 _define(exp, _exp32, _exp64)
-_define(tanh, _tanh32, _tanh64)
 _define(sigmoid, _sigmoid32, _sigmoid64)
 _define(upper, _upper32, _upper64)
 _define(erfc, _erfc32, _erfc64)

@@ -13,10 +13,10 @@ from polygrad.backends.numba_kernels.compiled import compiled
 from polygrad.backends.numba_kernels.elementary import erf, erfc, exp, sigmoid
 from polygrad.backends.numba_kernels.threads import shared
 
-__all__ = ["MAKERS", "flat"]
+__all__ = ["MAKERS"]
 
 
-def flat(x: Array) -> Array | None:
+def _flat(x: Array) -> Array | None:
     """All elements in the order of memory, if they have no gaps between them; no copy."""
     if x.flags.c_contiguous:
         return x.reshape(-1)
@@ -117,12 +117,12 @@ def _of_one(loop: Any) -> Callable[[Kernel], Kernel]:
 
     def make(plain: Kernel) -> Kernel:
         def kernel(x: Array) -> Array:
-            places = flat(x)
+            places = _flat(x)
             if places is None:
                 return plain(x)
             out = np.empty_like(x)
             largest = np.finfo(x.dtype).max
-            shared(loop, (places, flat(out)), largest)
+            shared(loop, (places, _flat(out)), largest)
             return out
 
         return kernel

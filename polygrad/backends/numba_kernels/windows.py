@@ -33,18 +33,22 @@ def _place(x: Array, places: Array, out: Array, where: Any) -> None:
                     to[y, z] += image[oy, ox]
 
 
+def _lead(x: Array) -> list[int]:
+    """The axes before the last two, as they come in memory."""
+    return sorted(range(x.ndim - 2), key=lambda i: -x.strides[i])
+
+
 def _planes(x: Array) -> Array | None:
     """(planes, rows, columns), in the order of memory; None if there are gaps."""
     if x.ndim < 2 or not x.size:
         return None
-    lead = sorted(range(x.ndim - 2), key=lambda i: -x.strides[i])
-    x = x.transpose([*lead, x.ndim - 2, x.ndim - 1])
+    x = x.transpose([*_lead(x), x.ndim - 2, x.ndim - 1])
     return x.reshape(-1, *x.shape[-2:]) if x.flags.c_contiguous else None
 
 
 def _like(x: Array, size: tuple[int, int], dtype: Any) -> Array:
     """An empty array with other last axes; the leading ones in the same order of memory."""
-    lead = sorted(range(x.ndim - 2), key=lambda i: -x.strides[i])
+    lead = _lead(x)
     made = np.empty((*(x.shape[i] for i in lead), *size), dtype)
     back = [lead.index(i) for i in range(x.ndim - 2)]
     return made.transpose([*back, x.ndim - 2, x.ndim - 1])
@@ -75,10 +79,7 @@ def _make_place(plain: Kernel) -> Kernel:
 
 def _aligned(x: Array, y: Array) -> bool:
     """Whether two arrays have one shape, and their leading axes one order in memory."""
-    order = range(x.ndim - 2)
-    return x.shape == y.shape and sorted(order, key=lambda i: -x.strides[i]) == sorted(
-        order, key=lambda i: -y.strides[i]
-    )
+    return x.shape == y.shape and _lead(x) == _lead(y)
 
 
 MAKERS: dict[str, Callable[[Kernel], Kernel]] = {"place_in_windows": _make_place}
