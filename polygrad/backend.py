@@ -25,10 +25,11 @@ from polygrad.errors import (
     PolygradError,
     UnsupportedOperationError,
 )
-from polygrad.holders import holders, size_text
+from polygrad.holders import holders
 from polygrad.kernels import Array, Guard, Kernel, Kernels, KernelTable
 from polygrad.lanes import Lane, Recording
 from polygrad.late_checks import LateChecks
+from polygrad.sizes import size_text
 
 __all__ = [
     "Array", "Backend", "Capabilities", "Guard", "Kernel", "Kernels", "KnownGap", "Lane",

@@ -14,25 +14,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from polygrad.device import Device
+from polygrad.sizes import size_text
 
-__all__ = ["holders", "size_text"]
+__all__ = ["holders"]
 
 _ATTRIBUTES = {  # where an object of polygrad's holds arrays, and what they are then
     "array": "tensors", "saved": "saved for backward", "arrays": "optimiser state",
 }  # fmt: skip
 _SHOWN = 3
-
-
-def size_text(nbytes: float) -> str:
-    """Bytes for people.
-
-    >>> size_text(300), size_text(3 << 20), size_text(5 << 30)
-    ('300 bytes', '3.0 MB', '5.0 GB')
-    """
-    for unit, scale in (("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10)):
-        if nbytes >= scale:
-            return f"{nbytes / scale:.1f} {unit}"
-    return f"{int(nbytes)} bytes"
 
 
 def holders(backend: Any, device: Device) -> str:

@@ -100,10 +100,10 @@ def test_the_message_names_the_operation_what_is_used_and_who_holds_it():
     assert "concat(float32 (1024, 1024) on sim:small" in text
     stats = pg.memory_stats("sim:small")
     used, free = stats["used"] >> 20, stats["free"] >> 20
-    assert f"used {used}.0 MB, free {free}.0 MB, total 64.0 MB" in text
-    assert "tensors: 32.0 MB (8 x float32 (1024, 1024) of 4.0 MB)" in text
-    assert "saved for backward: 4.0 MB (1 x float32 (1024, 1024) of 4.0 MB)" in text
-    assert "optimiser state: 8.0 MB (2 x float32 (1024, 1024) of 4.0 MB)" in text
+    assert f"used {used}.0 MiB, free {free}.0 MiB, total 64.0 MiB" in text
+    assert "tensors: 32.0 MiB (8 x float32 (1024, 1024) of 4.0 MiB)" in text
+    assert "saved for backward: 4.0 MiB (1 x float32 (1024, 1024) of 4.0 MiB)" in text
+    assert "optimiser state: 8.0 MiB (2 x float32 (1024, 1024) of 4.0 MiB)" in text
     assert "what a caught error's traceback holds" in text
     del kept, caught
     assert pg.concat([y.detach()] * 8).shape == (8192, 1024)  # and on it goes
@@ -114,8 +114,8 @@ def test_the_message_of_cupy_tells_what_its_pool_keeps(monkeypatch):
     backend = use_fake_cupy(monkeypatch)
     x = pg.ones(3, device="cuda:0")
     text = str(backend.failure(MemoryError("allocating 7"), x.device, "exp(...)"))
-    assert "out of memory on cuda:0: allocating 7. exp(...). On cuda:0: used 3.0 GB, " in text
-    assert "cached 1.0 MB, limit 5.0 GB, free 3 bytes, total 4 bytes" in text
+    assert "out of memory on cuda:0: allocating 7. exp(...). On cuda:0: used 3.0 GiB, " in text
+    assert "cached 1.0 MiB, limit 5.0 GiB, free 3 B, total 4 B" in text
 
 
 def test_looking_for_holders_runs_nobodys_code():
@@ -127,7 +127,7 @@ def test_looking_for_holders_runs_nobodys_code():
 
     traps = [Trap() for _ in range(3)]
     x = pg.ones(3, device="sim:1")
-    assert "12 bytes (1 x float32 (3,)" in holders(x.kernels.backend, x.device)
+    assert "12 B (1 x float32 (3,)" in holders(x.kernels.backend, x.device)
     assert len(traps) == 3
 
 

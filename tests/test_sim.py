@@ -182,16 +182,16 @@ def test_a_small_device_says_what_holds_its_memory():
     with pytest.raises(OutOfMemoryError) as caught:
         pg.exp(held[0])
     text = str(caught.value)
-    assert "out of memory on sim:small: exp float32[1024, 1024, 4] needs 16.0 MB" in text
-    assert "64.0 MB of 64.0 MB are in use" in text
-    assert "3 x zeros float32[1024, 1024, 4] (16.0 MB each)" in text
+    assert "out of memory on sim:small: exp float32[1024, 1024, 4] needs 16.0 MiB" in text
+    assert "64.0 MiB of 64.0 MiB are in use" in text
+    assert "3 x zeros float32[1024, 1024, 4] (16.0 MiB each)" in text
     assert "exp(float32 (1024, 1024, 4) on sim:small)" in text
     held.clear()
     del caught  # its traceback sees the operands
     assert sim.statistics(SMALL).in_use == 0
-    with pytest.raises(OutOfMemoryError, match=r"128.0 MB.*filling \(33554432,\) with 0"):
+    with pytest.raises(OutOfMemoryError, match=r"128.0 MiB.*filling \(33554432,\) with 0"):
         pg.zeros(1 << 25, device="sim:small")
-    with pytest.raises(OutOfMemoryError, match=r"128.0 MB.*from the host"):
+    with pytest.raises(OutOfMemoryError, match=r"128.0 MiB.*from the host"):
         pg.tensor(np.zeros(1 << 25, np.float32), device="sim:small")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from polygrad.errors import MissingLibraryError
+from polygrad.sizes import size_text
 
 if TYPE_CHECKING:
     from polygrad.nn.summary import Row, Summary
@@ -90,14 +91,7 @@ def _number(n: int) -> str:
 
 
 def _memory(n: int) -> str:
-    """Bytes in a unit that leaves up to four digits."""
-    if not n:
-        return ""
-    size, units = float(n), ["B", "KiB", "MiB", "GiB", "TiB"]
-    while size >= 1024 and len(units) > 1:
-        size /= 1024
-        units.pop(0)
-    return f"{size:.0f} {units[0]}" if units[0] == "B" else f"{size:.1f} {units[0]}"
+    return size_text(n) if n else ""
 
 
 def _time(seconds: float | None) -> str:

@@ -28,8 +28,7 @@ from polygrad.families import Chapter
 from polygrad.indexing import broadcasts
 from polygrad.kernels import declare_forward
 from polygrad.ops._axes import as_tensor
-from polygrad.ops.dropout import _check as check_probability
-from polygrad.ops.dropout import _mask as draw
+from polygrad.ops.dropout import check_probability, draw_mask
 from polygrad.ops.manipulation import broadcast_shapes, expand_dims, reshape
 from polygrad.ops.rearrangement import repeat
 from polygrad.primitive import Composite, JointPrimitive
@@ -137,7 +136,7 @@ def attend(
     if dropout_p:
         stacks = [t.shape[:-2] for t in (query, key, bias, mask) if t is not None]
         shape = (*broadcast_shapes(*stacks), query.shape[-2], key.shape[-2])
-        kept = draw(query, dropout_p, shape)
+        kept = draw_mask(query, dropout_p, shape)
     keep_scale = 1 / (1 - dropout_p) if dropout_p < 1 else 0.0
     out, weights = attention.call(
         query, key, value, bias, mask, kept, scale=scale, causal=causal, keep_scale=keep_scale

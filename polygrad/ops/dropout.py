@@ -41,7 +41,14 @@ dropout_primitive = Primitive(
 # fmt: on
 
 
-def _check(input: Any, p: float, where: str) -> Tensor:
+def check_probability(input: Any, p: float, where: str) -> Tensor:
+    """The input as a Tensor.
+
+    Raises
+    ------
+    InvalidArgumentError
+        p is no probability.
+    """
     if not 0 <= p <= 1:
         raise InvalidArgumentError(
             f"p={p} is no probability", f"{where}, argument p", "pass a number in [0, 1]"
@@ -58,7 +65,7 @@ def _toss(F: Any, shape: tuple[int, ...], p: float, generator: Any) -> Any:
 declare_forward("toss", _toss)  # no primitive: it takes no array
 
 
-def _mask(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
+def draw_mask(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
     """True with probability 1 - p, on the device of x."""
     k = x.kernels.with_dtype(bool_dtype)
     return new_tensor(k.toss(shape, p=1 - p, generator=streams.default_generator), k)
@@ -66,7 +73,7 @@ def _mask(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
 
 def _dropped(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
     scale = 1 / (1 - p) if p < 1 else 0.0
-    return dropout_primitive.call(x, _mask(x, p, shape), scale=scale)  # type: ignore[no-any-return]
+    return dropout_primitive.call(x, draw_mask(x, p, shape), scale=scale)  # type: ignore[no-any-return]
 
 
 def _samples(s: Any) -> Any:
@@ -107,7 +114,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
     >>> pg.nn.functional.dropout(pg.ones(3), p=1.0)
     tensor([0., 0., 0.], dtype=float32)
     """
-    x = _check(input, p, "dropout")
+    x = check_probability(input, p, "dropout")
     if not training or p == 0:
         return x
     return written(input, _dropped(x, p, x.shape), inplace)
@@ -116,7 +123,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
 def _channels(axes: int, input: Any, p: float, training: bool, inplace: bool) -> Tensor:
     """Dropout of whole channels over a number of spatial axes."""
     where = f"dropout{axes}d"
-    x = _check(input, p, where)
+    x = check_probability(input, p, where)
     if x.ndim not in (axes + 1, axes + 2):
         raise ShapeError(
             f"an input of shape {x.shape}", f"{where}{describe([x])}",
@@ -175,7 +182,7 @@ def _alpha(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
         return _dropped(x, p, shape)
     floor = -1.7580993408473766  # selu at -infinity: -1.0507 * 1.6733
     a = 1 / math.sqrt((1 - p) * (1 + p * floor * floor))
-    kept = _mask(x, p, shape)
+    kept = draw_mask(x, p, shape)
     shift = a * floor * (1 - indicator.call(kept, x)) - a * floor * p
     return dropout_primitive.call(x, kept, scale=a) + shift  # type: ignore[no-any-return]
 
@@ -193,7 +200,7 @@ def alpha_dropout(
     >>> pg.nn.functional.alpha_dropout(pg.ones(2), training=False)
     tensor([1., 1.], dtype=float32)
     """
-    x = _check(input, p, "alpha_dropout")
+    x = check_probability(input, p, "alpha_dropout")
     if not training or p == 0:
         return x
     return written(input, _alpha(x, p, x.shape), inplace)
@@ -209,7 +216,7 @@ def feature_alpha_dropout(
     >>> pg.nn.functional.feature_alpha_dropout(pg.ones((1, 2)), training=False)
     tensor([[1., 1.]], dtype=float32)
     """
-    x = _check(input, p, "feature_alpha_dropout")
+    x = check_probability(input, p, "feature_alpha_dropout")
     if not training or p == 0:
         return x
     shape = (*x.shape[:2], *(1,) * (x.ndim - 2))

@@ -17,8 +17,7 @@ from polygrad.ops._axes import as_tensor
 from polygrad.ops.comparison import equal
 from polygrad.ops.creation import to_place
 from polygrad.ops.filling import arange
-from polygrad.ops.indexing import _take_primitive as take_primitive
-from polygrad.ops.indexing import index_tensor, take
+from polygrad.ops.indexing import index_tensor, take, take_primitive
 from polygrad.ops.linalg_norms import vector_norm
 from polygrad.ops.manipulation import expand_dims
 from polygrad.ops.searching import where

@@ -43,7 +43,7 @@ def _take_adjoint(F: Any, g: Any, indices: Any, shape: Shape, axis: int) -> Any:
     return F.backend.add_at(F.of(g).zeros(shape), key, g)
 
 
-_take_primitive = Primitive(
+take_primitive = Primitive(
     "take", ("x", "indices"),
     {
         "x": lambda g, F, indices, x_shape, axis: F.take_adjoint(
@@ -141,7 +141,7 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
     axis = normalize_axis(axis, x.ndim, "take")
     where = as_tensor(indices, "take, argument indices")
     check_indices(where, x.shape[axis], "take", x)
-    return _take_primitive.call(x, where, axis=axis)  # type: ignore[no-any-return]
+    return take_primitive.call(x, where, axis=axis)  # type: ignore[no-any-return]
 
 
 # ---- take_along_axis ----------------------------------------------------------------------------

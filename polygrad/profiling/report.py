@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polygrad.errors import InvalidArgumentError
+from polygrad.sizes import size_text
 
 if TYPE_CHECKING:
     from polygrad.profiling.profiler import Event, profile
@@ -86,10 +87,7 @@ def rows(events: Sequence[Event], by: str) -> list[Row]:
 
 
 def _bytes(n: int) -> str:
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if n >= size:
-            return f"{n / size:.1f} {unit}"
-    return f"{n} B" if n else ""
+    return size_text(n) if n else ""
 
 
 def _seconds(s: float) -> str:
@@ -121,7 +119,7 @@ def table(found: profile, by: str, limit: int) -> str:
     ]  # fmt: skip
     last = f"{_seconds(whole)} in all"
     if found.peak is not None:
-        last += f", peak of host memory {_bytes(found.peak) or '0 B'}"
+        last += f", peak of host memory {size_text(found.peak)}"
     return "\n".join([*text, last])
 
 

@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from polygrad.sizes import size_text
+
 HostArray = np.ndarray[Any, Any]
 
 _DOUBLE = (np.dtype(np.float64), np.dtype(np.complex128))
@@ -206,10 +208,10 @@ class Device:
     def _shortage(self, memory: Memory, injected: bool) -> str:
         """Who wanted how much, and who holds the rest: the largest three."""
         largest = sorted((+self.held).items(), key=lambda item: -item[0][1] * item[1])[:3]
-        holders = ", ".join(f"{n} x {label} ({_size(b)} each)" for (label, b), n in largest)
+        holders = ", ".join(f"{n} x {label} ({size_text(b)} each)" for (label, b), n in largest)
         return (
-            f"{memory.label} needs {_size(memory.nbytes)}; {_size(self.in_use)} of "
-            f"{_size(self.limit)} are in use on {self.name}"
+            f"{memory.label} needs {size_text(memory.nbytes)}; {size_text(self.in_use)} of "
+            f"{size_text(self.limit)} are in use on {self.name}"
             + (f", by {holders}" if holders else "")
             + (" (injected fault)" if injected else "")
         )
@@ -248,15 +250,6 @@ class Device:
         counted = {name: self.count[name] for name in names}
         alive = sum(self.held.values())
         return Statistics(self.in_use, self.peak, self.limit, alive, **counted)
-
-
-def _size(nbytes: int) -> str:
-    """Bytes for a message.
-
-    >>> _size(300), _size(3 << 20)
-    ('300 bytes', '3.0 MB')
-    """
-    return f"{nbytes / _MEGABYTE:.1f} MB" if nbytes >= _MEGABYTE // 10 else f"{nbytes} bytes"
 
 
 def poison(data: HostArray) -> HostArray:
