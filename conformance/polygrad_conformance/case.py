@@ -8,14 +8,18 @@ recorded as an error of the device, not of the suite.
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import Any
 
 from polygrad.errors import UnsupportedOperationError
 from polygrad_conformance.record import Result
 
 __all__ = ["Case", "Element", "Failed", "Measure", "SuiteError", "Unsupported"]
+
+SHOWN = 3  # places of code in a message
 
 
 class SuiteError(Exception):
@@ -131,10 +135,32 @@ class Case:
         except SuiteError:
             raise
         except Exception as found:  # noqa: BLE001  whatever a device raises is a result
-            message, status = f"{type(found).__name__}: {found}", "error"
+            message, status = f"{type(found).__name__}: {found}{_raised_at(found)}", "error"
         ms = round((time.perf_counter() - begin) * 1e3, 3)
         measure = measure or Measure()
         return replace(
             self.empty(), status=status, ms=ms, message=message[:2000], measured=measure.measured,
             bound=measure.bound, unit=measure.unit, grade=measure.grade, worst=measure.worst[:400],
         )  # fmt: skip
+
+
+def _raised_at(error: BaseException) -> str:
+    """Where an error comes from: polygrad's line, what it called there, and the line that raised.
+
+    Of the first cause: polygrad puts a library's errors in words of its own, at a line of its own.
+    """
+    causes = [error]
+    while (cause := causes[-1].__cause__) and cause not in causes:  # some are their own cause
+        causes.append(cause)
+    frames = list(traceback.walk_tb(causes[-1].__traceback__))
+    owners = [str(f.f_globals.get("__name__", "")).partition(".")[0] for f, _ in frames]
+    if "polygrad" not in owners:
+        return ""
+    after = frames[len(owners) - 1 - owners[::-1].index("polygrad") :]
+    shown = after if len(after) <= SHOWN else [*after[: SHOWN - 1], after[-1]]
+    return f" (at {' > '.join(_place(frame, line) for frame, line in shown)})"
+
+
+def _place(frame: FrameType, line: int) -> str:
+    """By the module's name: a path would differ from machine to machine."""
+    return f"{frame.f_globals.get('__name__', '?')}:{line}, in {frame.f_code.co_name}"

@@ -11,10 +11,13 @@ import json
 import math
 import os
 import queue
+import re
+import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -35,6 +38,10 @@ _LATE = "the time was up before it could begin"
 _STARTING = 600.0  # seconds for a worker to import a library and find its devices
 _ENDING = 20.0  # seconds for a worker that has said all to end
 _FIRST = 10.0  # the first call of an operation in a dtype may compile: so many times the limit
+# A line of faulthandler: the file by its folder, as the rest differs from machine to machine.
+_CALL = re.compile(
+    r'File ".*?(?P<file>[^/\\"]+[/\\][^/\\"]+)", line (?P<line>\d+) in (?P<function>\S+)'
+)
 _SHARES = 8  # batches for each process: the last ones end together
 
 
@@ -199,7 +206,7 @@ class _Worker:
             command, text=True, encoding="utf-8", env={**os.environ, "PYTHONPATH": homes()},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
-        self.errors: list[str] = []
+        self.errors: deque[str] = deque(maxlen=200)  # where it hangs has a line for each call
         self.threads = [threading.Thread(target=t, daemon=True) for t in (self._read, self._listen)]
         for thread in self.threads:
             thread.start()
@@ -221,7 +228,7 @@ class _Worker:
     def _listen(self) -> None:
         assert self.process.stderr
         for line in self.process.stderr:
-            self.errors = [*self.errors[-20:], line]
+            self.errors.append(line)
 
     def greeted(self) -> None:
         """Wait until it has loaded the backend.
@@ -265,10 +272,11 @@ class _Worker:
         try:
             line = self.lines.get(timeout=self._limit())
         except queue.Empty:
+            place = "" if self.current < 0 else self._hangs_in()
             self.process.kill()
             self.status = "timeout"
             waiting = "answer" if self.current < 0 else "result"
-            self.ending = f"no {waiting} after {self._limit():g} s: the process was ended"
+            self.ending = f"no {waiting} after {self._limit():g} s: the process was ended{place}"
             return None
         if line is None:
             self.ending = self.ending or self._died()
@@ -299,10 +307,24 @@ class _Worker:
         case = self.cases[self.current]
         return self.timeout * (1 if (case.op, case.dtype) in self.met else _FIRST)
 
+    def _hangs_in(self) -> str:
+        """Where it is, from the inside out: Python's own handler of faults says it."""
+        if not hasattr(signal, "SIGUSR1"):
+            return ""
+        self.errors.clear()
+        self.process.send_signal(signal.SIGUSR1)
+        for _ in range(20):
+            time.sleep(0.05)
+            calls = [m for line in list(self.errors) if (m := _CALL.search(line))]
+            if any(m["file"].startswith("polygrad_conformance/") for m in calls):
+                break
+        said = [f"{m['file']}:{m['line']}, in {m['function']}" for m in calls[:3]]
+        return f", while in {' < '.join(said)}" if said else ""
+
     def _died(self) -> str:
         code = self.process.wait()
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        last = "".join(self.errors[-5:]).strip()
+        last = "".join(list(self.errors)[-5:]).strip()
         return f"the process died ({how})" + (f": {last}" if last else "")
 
 

@@ -8,8 +8,10 @@ Whatever the device's library prints goes to standard error.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
+import signal
 import sys
 from dataclasses import asdict
 from typing import Any
@@ -27,6 +29,8 @@ def main() -> None:
     """Run what the line on standard input says."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    if hasattr(faulthandler, "register"):  # not on Windows. Whoever ends it asks where it hangs
+        faulthandler.register(signal.SIGUSR1, all_threads=False)
 
     def say(**message: Any) -> None:
         out.write(json.dumps(message) + "\n")

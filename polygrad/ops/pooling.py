@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from polygrad import dtypes
 from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
@@ -64,7 +65,8 @@ def _max_pool(F: Any, x: Any, geometry: Any) -> tuple[Any, Any]:
     out = parts[0] if len(parts) > 1 else F.backend.copy(parts[0])
     for part in parts[1:]:
         out = F.xp.maximum(out, part)
-    dtype = F.backend.native_dtype(np.dtype("uint8" if len(parts) < 256 else "int32"))
+    small = len(parts) < 256 and F.backend.supports(dtypes.uint8, F.device)
+    dtype = F.backend.native_dtype(dtypes.uint8 if small else dtypes.int32)
     if len(parts) == 1:
         return out, F.xp.zeros(out.shape, dtype=dtype, device=F.native_device)
     beyond = _beyond(F, geometry, x.shape[x.ndim - len(geometry.kernel) :])

@@ -86,6 +86,25 @@ class HostTransfers(Backend):
         return np.array(array)
 
 
+class OwnDtypes(Backend):
+    def dtype_of(self, array):
+        return array.dtype.name
+
+
+class RaisesBelow(Backend):
+    def __init__(self):
+        super().__init__()
+        self.kernel("exp")(outer)
+
+
+def outer(x):
+    return inner(x)
+
+
+def inner(x):
+    raise ValueError("no such thing")
+
+
 class DeviceTransfers(Backend):
     def to_numpy(self, array):
         return array

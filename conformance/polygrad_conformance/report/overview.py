@@ -177,7 +177,7 @@ def next_step(report: Report) -> list[str]:
     rests = f" ({waiting} checks wait for it)" if waiting else ""
     lines = [f"You are at step {step} of {LAST_STEP} ({name}). First thing to fix{rests}:"]
     lines.append("  " + command(report.run, first))
-    said = one_line(first.message)
+    said = one_line(first.message, 500)  # with the place where it was raised
     if said:
         lines.append(f"  {first.status}: {said}")
     if first.check in ("value", "special") and first.chapter not in _PROGRAMS:

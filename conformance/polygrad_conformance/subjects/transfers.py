@@ -98,6 +98,9 @@ def plainly(target: Target, array: Host) -> None:
     if not isinstance(found, Device) or found != place:
         raise Failed(f"device_of says {found!r} of an array that from_numpy made on {place!r}")
     kind = _asked("dtype_of", lambda: backend.dtype_of(made))
+    if not isinstance(kind, np.dtype):
+        raise Failed(f"dtype_of returned {kind!r}, a {_class_of(kind)}, no numpy.dtype: a library "
+                     "with dtypes of its own needs native_dtype and dtype_of")  # fmt: skip
     if kind != array.dtype:
         raise Failed(f"from_numpy made an array of {kind} from one of {array.dtype}, or dtype_of "
                      "says so")  # fmt: skip
