@@ -11,6 +11,7 @@ from polygrad import nn, optim
 from polygrad.backends import sim
 from polygrad.errors import OutOfMemoryError
 from polygrad.holders import holders
+from polygrad.sizes import size_text
 from tests import fake_cupy as fake
 from tests.fake_plugin import use_fake_cupy
 
@@ -99,8 +100,8 @@ def test_the_message_names_the_operation_what_is_used_and_who_holds_it():
     text = str(caught.value)
     assert "concat(float32 (1024, 1024) on sim:small" in text
     stats = pg.memory_stats("sim:small")
-    used, free = stats["used"] >> 20, stats["free"] >> 20
-    assert f"used {used}.0 MiB, free {free}.0 MiB, total 64.0 MiB" in text
+    used, free = (size_text(stats[name]) for name in ("used", "free"))
+    assert f"used {used}, free {free}, total 64.0 MiB" in text
     assert "tensors: 32.0 MiB (8 x float32 (1024, 1024) of 4.0 MiB)" in text
     assert "saved for backward: 4.0 MiB (1 x float32 (1024, 1024) of 4.0 MiB)" in text
     assert "optimiser state: 8.0 MiB (2 x float32 (1024, 1024) of 4.0 MiB)" in text
@@ -126,8 +127,8 @@ def test_looking_for_holders_runs_nobodys_code():
             raise AssertionError(name)
 
     traps = [Trap() for _ in range(3)]
-    x = pg.ones(3, device="sim:1")
-    assert "12 B (1 x float32 (3,)" in holders(x.kernels.backend, x.device)
+    x = pg.ones(1 << 20, device="sim:1")  # the largest, whatever other tests have left there
+    assert "(1 x float32 (1048576,) of 4.0 MiB" in holders(x.kernels.backend, x.device)
     assert len(traps) == 3
 
 
