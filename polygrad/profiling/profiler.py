@@ -19,11 +19,12 @@ import time
 import tracemalloc
 import weakref
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from polygrad.autograd.recorders import BaseRecorder, is_internal
 from polygrad.errors import GradientError
+from polygrad.indexing import size_of
 from polygrad.kernels import watched
 from polygrad.profiling import report, trace
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Event", "profile"]
 
 _now = time.perf_counter
+Line = tuple[str, int, str]  # file, line number, function
 
 
 @dataclass(slots=True)
@@ -67,7 +69,7 @@ class Event:
     device: str
     dtype: str
     shapes: tuple[tuple[int, ...], ...]
-    line: tuple[str, int, str]
+    line: Line
     thread: int
     start: float = 0.0
     seconds: float = 0.0
@@ -88,15 +90,6 @@ class _Open(threading.local):
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-
-
-@dataclass
-class _Lines:
-    """Which line recorded a node; nodes hold arrays, so they are not held here."""
-
-    of: weakref.WeakKeyDictionary[Node, tuple[str, int, str]] = field(
-        default_factory=weakref.WeakKeyDictionary
-    )
 
 
 class profile(BaseRecorder):  # noqa: N801  PyTorch's name
@@ -145,7 +138,8 @@ class profile(BaseRecorder):  # noqa: N801  PyTorch's name
         self.started = 0.0
         self.peak: int | None = None
         self._open = _Open()
-        self._lines = _Lines()
+        # Which line recorded a node; nodes hold arrays, so they are not held here.
+        self._lines: weakref.WeakKeyDictionary[Node, Line] = weakref.WeakKeyDictionary()
         self._watch: AbstractContextManager[None] | None = None
         self._at_start = 0
         self._tracing = False
@@ -211,7 +205,7 @@ class profile(BaseRecorder):  # noqa: N801  PyTorch's name
     def annotate(self, node: Node) -> None:
         """Remember which line a node is from, and count what it saved."""
         super().annotate(node)
-        self._lines.of[node] = _user_line()
+        self._lines[node] = _user_line()
         saved = _bytes_saved(node)
         for event in reversed(self.events[-4:]):
             if event.name == node.primitive.name and event.phase == "forward":
@@ -222,7 +216,7 @@ class profile(BaseRecorder):  # noqa: N801  PyTorch's name
         """Start the clock of a node's rules."""
         super().before(node)
         shapes = tuple(s for s in node.shapes if s is not None)
-        line = self._lines.of.get(node)
+        line = self._lines.get(node)
         event = self._begin(node.primitive.name, "backward", node.kernels, shapes, line)
         event.rules = True
 
@@ -239,7 +233,7 @@ class profile(BaseRecorder):  # noqa: N801  PyTorch's name
     # ---- events -------------------------------------------------------------------------------
     def _begin(
         self, name: str, phase: str, kernels: Kernels, shapes: Any,
-        line: tuple[str, int, str] | None,
+        line: Line | None,
     ) -> Event:  # fmt: skip
         opened = self._open.events
         if line is None:
@@ -295,7 +289,7 @@ class profile(BaseRecorder):  # noqa: N801  PyTorch's name
         trace.export(self, path)
 
 
-def _user_line() -> tuple[str, int, str]:
+def _user_line() -> Line:
     """(file, line number, function) of the innermost frame that is not polygrad's."""
     frame: Any = sys._getframe(1)  # noqa: SLF001  as the library does
     while frame is not None and is_internal(frame.f_code.co_filename):
@@ -329,7 +323,7 @@ def _bytes_made(out: Any, kernels: Kernels, old: set[int]) -> int:
         return sum(_bytes_made(part, kernels, old) for part in out)
     if not isinstance(out, kernels.backend.array_types) or id(_owner(out)) in old:
         return 0
-    return _size(out) * kernels.backend.dtype_of(out).itemsize
+    return _bytes_of(out, kernels)
 
 
 def _bytes_saved(node: Node) -> int:
@@ -341,14 +335,11 @@ def _bytes_saved(node: Node) -> int:
             for part in value:
                 look(part)
         elif isinstance(value, kernels.backend.array_types):
-            found[id(value)] = _size(value) * kernels.backend.dtype_of(value).itemsize
+            found[id(value)] = _bytes_of(value, kernels)
 
     look(node.saved)
     return sum(found.values())
 
 
-def _size(array: Any) -> int:
-    total = 1
-    for n in array.shape:
-        total *= n
-    return total
+def _bytes_of(array: Any, kernels: Kernels) -> int:
+    return size_of(array.shape) * kernels.backend.dtype_of(array).itemsize
