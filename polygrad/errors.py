@@ -21,6 +21,7 @@ __all__ = [
     "InvalidArgumentError",
     "InvalidTypeError",
     "LinearAlgebraError",
+    "MissingDtypeError",
     "MissingLibraryError",
     "OutOfMemoryError",
     "OutOfRangeError",
@@ -113,6 +114,10 @@ class InPlaceError(PolygradError, RuntimeError):
 
 class UnsupportedOperationError(PolygradError, NotImplementedError):
     """The backend has no implementation of an operation for this device and dtype."""
+
+
+class MissingDtypeError(DtypeError, UnsupportedOperationError):
+    """The operation needs a dtype that the device does not have."""
 
 
 class OutOfMemoryError(PolygradError, MemoryError):

@@ -14,14 +14,14 @@ import numpy as np
 
 from polygrad import dtypes
 from polygrad.device import Device
-from polygrad.errors import DtypeError, PrimitiveError, UnsupportedOperationError
+from polygrad.errors import DtypeError, MissingDtypeError, PrimitiveError, UnsupportedOperationError
 
 if TYPE_CHECKING:
     from polygrad.backend import Backend
 
 __all__ = [
     "FORWARDS", "OF_REALS", "Array", "Guard", "Kernel", "KernelTable", "Kernels", "bind",
-    "declare_forward", "parameter_names", "watched",
+    "check_dtype", "declare_forward", "parameter_names", "watched",
 ]  # fmt: skip
 
 Array = Any
@@ -163,8 +163,17 @@ class Kernels:
             return self._siblings.setdefault(array.dtype, found)
 
     def with_dtype(self, dtype: dtypes.Dtype) -> Kernels:
-        """The Kernels of another dtype on this device."""
-        return self if dtype == self.dtype else self.backend.kernels(self.device, dtype)
+        """The Kernels of another dtype on this device.
+
+        Raises
+        ------
+        MissingDtypeError
+            The device does not have the dtype.
+        """
+        if dtype == self.dtype:
+            return self
+        check_dtype(self.backend, self.device, dtype)
+        return self.backend.kernels(self.device, dtype)
 
     def coerce(self, value: Any) -> Array:
         """Make an array of this device of a result that is not one."""
@@ -302,3 +311,12 @@ def declare_forward(name: str, function: Kernel | None, *, real: bool = False) -
         OF_REALS.add(name)
     for kernels in _instances:
         kernels.forget(name)
+
+
+def check_dtype(backend: Backend, device: Device, dtype: dtypes.Dtype, where: str = "") -> None:
+    """Raise MissingDtypeError if a device does not have a dtype."""
+    if not backend.supports(dtype, device):
+        has = ", ".join(d.name for d in dtypes.ALL if backend.supports(d, device))
+        raise MissingDtypeError(
+            f"the device {device.name} has no {dtype}", where, f"use one of its dtypes: {has}"
+        )

@@ -22,12 +22,12 @@ from polygrad.entry import Entry, broken, entry_of, find_libraries, said
 from polygrad.errors import (
     BackendBrokenError,
     BackendNotInstalledError,
-    DtypeError,
     ForeignArrayError,
     InvalidTypeError,
     PolygradError,
     UnknownDeviceError,
 )
+from polygrad.kernels import check_dtype
 
 __all__ = [
     "ENTRY_POINTS",
@@ -254,15 +254,11 @@ def kernels_for(device: Device, dtype: dtypes.Dtype, where: str = "") -> Kernels
 
     Raises
     ------
-    DtypeError
+    MissingDtypeError
         The device does not have the dtype.
     """
     backend = find_backend(device.kind)
-    if not backend.supports(dtype, device):
-        has = ", ".join(d.name for d in dtypes.ALL if backend.supports(d, device))
-        raise DtypeError(
-            f"the device {device.name} has no {dtype}", where, f"use one of its dtypes: {has}"
-        )
+    check_dtype(backend, device, dtype, where)
     return backend.kernels(device, dtype)
 
 

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from polygrad import dtypes
 from polygrad.calls import record
 from polygrad.config import grad_mode
 from polygrad.engine import unbroadcast
@@ -248,7 +249,8 @@ def _getitem_adjoint(F: Any, g: Any, key: Key, shape: tuple[int, ...]) -> Any:
     """Zeros of `shape` with g added at `key`."""
     F = F.of(g)
     zeros = F.zeros(shape)
-    if any(getattr(k, "dtype", None) is not None and k.ndim and "int" in str(k.dtype) for k in key):
+    arrays = [k for k in key if isinstance(k, F.backend.array_types) and k.ndim]
+    if any(dtypes.kind_of(F.backend.dtype_of(k)) == dtypes.INTEGER for k in arrays):
         return F.backend.add_at(zeros, key, g)
     return F.backend.set_at(zeros, key, g)
 

@@ -9,7 +9,13 @@ import pytest
 
 import polygrad as pg
 from polygrad.backends import sim
-from polygrad.errors import DeviceLostError, DeviceMismatchError, DtypeError, UnknownDeviceError
+from polygrad.errors import (
+    DeviceLostError,
+    DeviceMismatchError,
+    DtypeError,
+    UnknownDeviceError,
+    UnsupportedOperationError,
+)
 from polygrad.testing import assert_close
 from tests.devices import present, use
 
@@ -204,6 +210,12 @@ def test_a_module_that_cannot_move_has_not_moved():
     assert str(model.weight.device) == "cpu"
     model.to("sim:no_float64", pg.float32)
     assert str(model.bias.device) == "sim:no_float64"
+
+
+def test_an_operation_that_needs_a_dtype_the_device_lacks_is_not_supported():
+    x = pg.tensor([1.0], device="sim:no_float64")
+    with pytest.raises(UnsupportedOperationError, match=r"has no float64\. use one of its dtypes"):
+        x.kernels.with_dtype(pg.float64)
 
 
 # ---- errors at the call that causes them ---------------------------------------------------------

@@ -91,6 +91,19 @@ class OwnDtypes(Backend):
         return array.dtype.name
 
 
+class NamedOtherwise(Backend):
+    # Sound: the library's dtypes are objects, and neither is called what NumPy's is.
+    def __init__(self):
+        super().__init__()
+        library.Array.dtype = property(lambda array: ("own", array._values.dtype.num))
+
+    def dtype_of(self, array):
+        return array._values.dtype
+
+    def native_dtype(self, dtype):
+        return {known: known for known in library.DTYPES}[dtype]
+
+
 class RaisesBelow(Backend):
     def __init__(self):
         super().__init__()

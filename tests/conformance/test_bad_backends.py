@@ -69,6 +69,12 @@ def test_dtypes_that_a_device_has_not_change_nothing_for_the_others(command):
     assert "fail 0" in said
 
 
+def test_dtypes_may_have_names_of_their_own(command):
+    words = ("getitem/float32/grad", "take/float32/grad", "nn.functional.max_pool1d/float32/value")
+    code, said = command("faults:NamedOtherwise", *words)  # and native_dtype need know no others
+    assert code == 0, said
+
+
 # The exit code is 1, and these words are printed: the status, then where to begin.
 FAILING = {
     "Crashes": ("1 crash", "-k exp/float32/value/0", "crash: the process died (signal 6", "pass 2"),
