@@ -218,6 +218,16 @@ def test_an_operation_that_needs_a_dtype_the_device_lacks_is_not_supported():
         x.kernels.with_dtype(pg.float64)
 
 
+def test_a_function_that_computes_in_complex_numbers_says_that_there_are_none(monkeypatch):
+    backend = pg.ones(1, device="sim:0").kernels.backend
+    supports = type(backend).supports
+    monkeypatch.setattr(type(backend), "supports",
+                        lambda self, d, place: d.kind != "c" and supports(self, d, place))
+    x = pg.ones(2, device="sim:0")
+    with pytest.raises(UnsupportedOperationError, match="has no complex64"):
+        pg.special.voigt_profile(x, x, x)
+
+
 # ---- errors at the call that causes them ---------------------------------------------------------
 def mismatches():
     here, there = (pg.tensor(HERE, device=d) for d in ("sim:0", "sim:1"))

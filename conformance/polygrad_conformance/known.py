@@ -121,7 +121,7 @@ class KnownFailures:
         """Change the statuses of the results that entries select; note entries that are stale."""
         today = dt.datetime.now(dt.UTC).date()
         used: dict[int, list[str]] = {}
-        run.results = [self._judged(r, run, used, today) for r in run.results]
+        run.results = _resting([self._judged(r, run, used, today) for r in run.results])
         for i, entry in enumerate(self.entries):
             if not _applies(entry, run):
                 continue
@@ -148,6 +148,18 @@ class KnownFailures:
             said = f"{entry.reason} ({entry.url})" if entry.url else entry.reason
             return replace(result, status="known", known=said or "untriaged")
         return result
+
+
+def _resting(results: list[Result]) -> list[Result]:
+    """What could not be judged because of a known failure is known too, by its reason."""
+    reasons = {r.id: r.known for r in results if r.status == "known"}
+    found = []
+    for r in results:
+        if r.status == "blocked" and r.blocked_by in reasons:
+            reasons[r.id] = reasons[r.blocked_by]
+            r = replace(r, status="known", known=reasons[r.id])  # noqa: PLW2901
+        found.append(r)
+    return found
 
 
 def _entry(table: dict[str, Any], where: str) -> Known:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from polygrad.dtypes import complex_of
 from polygrad.ops._special import SpecialFunctions, library, spread
 from polygrad.ops.special_integrals import as_complex
 from polygrad.primitive import Primitive
@@ -103,6 +104,7 @@ def _profile(F: Any, x: Any, sigma: Any, gamma: Any, order: int) -> Any:
 
     Far from the center in powers of sigma: it is a Cauchy density for sigma = 0.
     """
+    F.with_dtype(complex_of(F.dtype))  # raises where the device has none
     zeta = x + gamma * 1j
     far = F.abs(zeta) > sigma * (_FAR * math.sqrt(2))
     s = F.where(far, 1, sigma)

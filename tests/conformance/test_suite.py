@@ -238,6 +238,19 @@ def test_selectors(select):
     assert judged(entry(select)).results[0].status == "known"
 
 
+def test_what_rests_on_a_known_failure_is_known_and_what_rests_on_another_is_not():
+    made = failing(status="error")
+    blocked = [
+        dataclasses.replace(made.results[0], id=f"exp/float32/grad/{i}", check="grad",
+                            status="blocked", blocked_by=rest)
+        for i, rest in enumerate(("exp/float32/value/0", "exp/float32/grad/0", "x/float32/value/0"))
+    ]  # fmt: skip
+    made.results += blocked
+    KnownFailures([entry("op=exp check=value")]).apply(made)
+    assert [r.status for r in made.results] == ["known", "pass", "known", "known", "blocked"]
+    assert {r.known for r in made.results[2:4]} == {"fast exp"}
+
+
 def test_what_got_worse_fails():
     assert judged(entry(measured="20 ulp")).results[0].status == "known"
     made = judged(entry(measured="15 ulp"))
