@@ -19,10 +19,11 @@ ROWS = {
     "score": (taped.score, by_hand.score, CLOUDS),
 }
 
-for name, (ours, theirs, problem) in ROWS.items():
-    got, want = ours(pg, "cpu", problem)(), theirs(problem)()
-    # Values, or values and gradients.
-    pairs = zip(got, want, strict=True) if isinstance(got, tuple) else [(got, want)]
-    for a, b in pairs:
-        assert_close(a.detach(), np.asarray(b, np.float32), what=name)
-    print(name)
+if __name__ == "__main__":  # and not where doctests import it: SciPy is told to take Tensors
+    for name, (ours, theirs, problem) in ROWS.items():
+        got, want = ours(pg, "cpu", problem)(), theirs(problem)()
+        # Values, or values and gradients.
+        pairs = zip(got, want, strict=True) if isinstance(got, tuple) else [(got, want)]
+        for a, b in pairs:
+            assert_close(a.detach(), np.asarray(b, np.float32), what=name)
+        print(name)

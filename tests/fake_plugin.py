@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
+import polygrad.backends
 from polygrad import registry
 from tests.fake_cupy import modules as fake_modules
 
@@ -17,6 +18,9 @@ def fake_cupy():
         name, replaced = "polygrad.backends.cupy_backend", fake_modules()
         ours = [n for n in sys.modules if n.startswith("polygrad.backends.cupy_")]
         saved = {n: sys.modules.pop(n, None) for n in (*ours, *replaced)}
+        # `from polygrad.backends import cupy_device` asks the package before sys.modules.
+        places = vars(polygrad.backends)
+        attributes = {n: places.pop(n) for n in tuple(places) if n.startswith("cupy_")}
         import array_api_compat
 
         before = getattr(array_api_compat, "cupy", None)
@@ -31,6 +35,10 @@ def fake_cupy():
             new = [n for n in sys.modules if n.startswith("polygrad.backends.cupy_")]
             for n in (*new, *replaced):
                 sys.modules.pop(n, None)
+            for n in tuple(places):
+                if n.startswith("cupy_"):
+                    del places[n]
+            places.update(attributes)
             for n, module in saved.items():
                 if module is not None:
                     sys.modules[n] = module
