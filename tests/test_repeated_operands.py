@@ -27,3 +27,14 @@ def test_products_of_broadcast_operands(left, right, device):
             spread = spread.sum(0)
         assert_close(y.grad, spread)
     assert_close(x.grad, other.sum() if len(left) == 1 else (ones @ other.swapaxes(-1, -2)).sum())
+
+
+@pytest.mark.parametrize("stretched", [(1, 4), (3, 1), (1, 1)])
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "fftn"])
+def test_transforms_of_a_broadcast_operand(name, stretched, device):
+    small = np.linspace(-1, 1, int(np.prod(stretched)), dtype=np.float32).reshape(stretched)
+    x = pg.broadcast_to(pg.tensor(small, device=device), (3, 4))
+    if name != "rfft":
+        x = pg.astype(x, pg.complex64)
+    assert_close(getattr(pg.fft, name)(x), getattr(np.fft, name)(np.broadcast_to(small, (3, 4))),
+                 rtol=1e-5, atol=1e-5)

@@ -31,7 +31,7 @@ import dpnp
 import numpy as np
 
 from polygrad import dtypes, indexing
-from polygrad.backend import Array, Backend, Capabilities, Guard, Kernels, KnownGap
+from polygrad.backend import Array, Backend, Capabilities, Guard, Kernel, Kernels, KnownGap
 from polygrad.backends import dpnp_opencl, dpnp_rows, dpnp_updates
 from polygrad.backends.dpnp_devices import find_opencl_cpu, visible, why_none
 from polygrad.backends.dpnp_memory import pool_of, room_for, with_room
@@ -42,6 +42,7 @@ from polygrad.errors import (
     OutOfMemoryError,
     PolygradError,
 )
+from polygrad.kernels import FORWARDS
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _LOCK: AbstractContextManager[Any] = threading.RLock()
@@ -126,6 +127,8 @@ class DpnpBackend(Backend):
                 self.kernel(name, dtype=dtype)(getattr(_NAMESPACE, name))
         for dtype in ("float16", "float32", "float64"):
             self.kernel("floor_divide", dtype=dtype)(_floor_divide)
+        for name in ("fourier", "rfft", "irfft"):
+            self.kernel(name)(_without_repeats_in(name))
         for name in ("argmax", "argmin"):
             self.kernel(name)(functools.partial(_first_place, getattr(dpnp, name)))
 
@@ -369,6 +372,16 @@ def _without_repeats(x: Array) -> Array:
     """A copy of an array that a broadcast gave a stride of zero, any other array itself."""
     repeats = any(step == 0 and n > 1 for step, n in zip(x.strides, x.shape, strict=True))
     return dpnp.copy(x) if repeats else x
+
+
+def _without_repeats_in(name: str) -> Kernel:
+    """Of arrays with strides of zero the library's transforms raise, or read what is not there."""
+
+    def kernel(F: Kernels, x: Array, **keywords: Any) -> Array:
+        forward: Any = FORWARDS[name]
+        return forward(F, _without_repeats(x), **keywords)
+
+    return kernel
 
 
 def _matmul(x: Array, y: Array) -> Array:

@@ -14,7 +14,7 @@ from polygrad_conformance.faults import damage_values as values
 from polygrad_conformance.faults.device import with_capabilities
 from polygrad_conformance.faults.planting import Class, damaged, in_function, touch
 
-__all__ = ["DAMAGES"]
+__all__ = ["DAMAGES", "NUMBERS"]
 
 
 @contextmanager
@@ -74,3 +74,7 @@ DAMAGES: dict[str, Class] = {
     "second derivative off": Class("gradgrad", gradients.scaled_in_second_order(1.01)),
     "curvature from nowhere": Class("gradgrad", gradients.leaking(2)),
 }  # fmt: skip
+# Those that change nothing but numbers: nobody can find them where a function promises none.
+NUMBERS = frozenset(
+    name for name, c in DAMAGES.items() if c.kind == "value"
+) - {"call refused", "another answer"}

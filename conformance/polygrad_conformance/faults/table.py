@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from polygrad.families import OPERATIONS
 from polygrad_conformance.case import Case
 from polygrad_conformance.collection import collect
-from polygrad_conformance.faults.damage import DAMAGES
+from polygrad_conformance.declarations import subjects
+from polygrad_conformance.faults.damage import DAMAGES, NUMBERS
 from polygrad_conformance.faults.planting import Class, in_attribute, in_function
 from polygrad_conformance.faults.sites import OWN, site
 
@@ -74,7 +75,9 @@ def cases_by_pair(level: str = "full") -> dict[tuple[str, str], list[Case]]:
 
 def faults(level: str = "full") -> list[Fault]:
     """Every fault of every declared pair, in the order of the cases."""
+    unspecified = {key for key, subject in subjects().items() if subject.family == "shape"}
     return [
         Fault(op, name) for op, kind in cases_by_pair(level)
-        for name, c in classes_of(op).items() if c.kind == kind
+        for name, c in classes_of(op).items()
+        if c.kind == kind and not (op in unspecified and name in NUMBERS)
     ]  # fmt: skip
