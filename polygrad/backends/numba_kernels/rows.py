@@ -18,6 +18,8 @@ __all__ = ["MAKERS"]
 _INF = math.inf
 _LANES = 16  # sums and maxima go into so many places at once: an order that vectors can follow
 
+_BLOCK = 64 * _LANES
+
 
 # ---- softmax ------------------------------------------------------------------------------------
 @compiled
@@ -42,30 +44,37 @@ def _largest(row: Array, lanes: Array) -> Any:
 
 @compiled
 def _sum(row: Array, lanes: Array) -> Any:
-    n = row.size
-    lanes[:] = row.dtype.type(0)
-    full = n - n % _LANES
-    for j in range(0, full, _LANES):
-        part = row[j : j + _LANES]
-        for k in range(_LANES):
-            lanes[k] += part[k]
-    for j in range(full, n):
-        lanes[0] += row[j]
-    return lanes.sum()
+    """Block by block: a long sum in one go would lose a digit or two."""
+    n, total = row.size, 0.0
+    for first in range(0, n, _BLOCK):
+        block = row[first : first + _BLOCK]
+        lanes[:] = row.dtype.type(0)
+        full = block.size - block.size % _LANES
+        for j in range(0, full, _LANES):
+            part = block[j : j + _LANES]
+            for k in range(_LANES):
+                lanes[k] += part[k]
+        for j in range(full, block.size):
+            lanes[0] += block[j]
+        total += lanes.sum()
+    return row.dtype.type(total)
 
 
 @compiled
 def _dot(x: Array, y: Array, lanes: Array) -> Any:
-    n = x.size
-    lanes[:] = x.dtype.type(0)
-    full = n - n % _LANES
-    for j in range(0, full, _LANES):
-        a, b = x[j : j + _LANES], y[j : j + _LANES]
-        for k in range(_LANES):
-            lanes[k] += a[k] * b[k]
-    for j in range(full, n):
-        lanes[0] += x[j] * y[j]
-    return lanes.sum()
+    n, total = x.size, 0.0
+    for first in range(0, n, _BLOCK):
+        left, right = x[first : first + _BLOCK], y[first : first + _BLOCK]
+        lanes[:] = x.dtype.type(0)
+        full = left.size - left.size % _LANES
+        for j in range(0, full, _LANES):
+            a, b = left[j : j + _LANES], right[j : j + _LANES]
+            for k in range(_LANES):
+                lanes[k] += a[k] * b[k]
+        for j in range(full, left.size):
+            lanes[0] += left[j] * right[j]
+        total += lanes.sum()
+    return x.dtype.type(total)
 
 
 @compiled
