@@ -104,7 +104,6 @@ def _profile(F: Any, x: Any, sigma: Any, gamma: Any, order: int) -> Any:
 
     Far from the center in powers of sigma: it is a Cauchy density for sigma = 0.
     """
-    F.with_dtype(complex_of(F.dtype))  # raises where the device has none
     zeta = x + gamma * 1j
     far = F.abs(zeta) > sigma * (_FAR * math.sqrt(2))
     s = F.where(far, 1, sigma)
@@ -128,6 +127,11 @@ def _slope(F: Any, x: Any, sigma: Any, gamma: Any) -> Any:
     return _profile(F, x, sigma, gamma, 1)
 
 
+def _value(F: Any, x: Any, sigma: Any, gamma: Any) -> Any:
+    F.with_dtype(complex_of(F.dtype))  # raises where the device has no complex numbers
+    return F.real(_profile(F, x, sigma, gamma, 0))
+
+
 voigt_profile = function(
     "voigt_profile",
     {
@@ -138,9 +142,6 @@ voigt_profile = function(
         "gamma": lambda g, F, x, sigma, gamma: g * -F.imag(_slope(F, x, sigma, gamma)),
     },
     "Voigt's profile: the convolution of a normal and a Cauchy density.",
-    forward=library(
-        "voigt_profile",
-        fallback=lambda F, x, sigma, gamma: F.real(_profile(F, x, sigma, gamma, 0)),
-    ),
+    forward=library("voigt_profile", fallback=_value),
     samples=spread((-3, 3), (0.3, 2), (0.1, 2), points=((1.0, 0.05, 0.3), (20.0, 1.0, 2.0))),
 )
