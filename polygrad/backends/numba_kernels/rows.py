@@ -17,8 +17,7 @@ __all__ = ["MAKERS"]
 
 _INF = math.inf
 _LANES = 16  # sums and maxima go into so many places at once: an order that vectors can follow
-
-_BLOCK = 64 * _LANES
+_BLOCK = 64 * _LANES  # elements of a sum whose roundings are let add up
 
 
 # ---- softmax ------------------------------------------------------------------------------------
@@ -235,15 +234,7 @@ def _adjoint_along(loop: Any) -> Callable[[Kernel], Kernel]:
 
 
 def _make_attention_weights(plain: Kernel) -> Kernel:
-    def kernel(scores: Array) -> Array:
-        rows = _rows(scores, -1)
-        if rows is None:
-            return plain(scores)
-        out = np.empty_like(scores)
-        shared(_softmax, (rows, out.reshape(rows.shape)), True)
-        return out
-
-    return kernel
+    return _along(_softmax, True)(lambda scores, axis: plain(scores))
 
 
 def _matrix(x: Array, axis: tuple[int, ...]) -> Array | None:
@@ -259,71 +250,47 @@ def _matrix(x: Array, axis: tuple[int, ...]) -> Array | None:
     return y.reshape(-1, width)
 
 
-def _make_standardize(plain: Kernel) -> Kernel:
-    def kernel(x: Array, axis: tuple[int, ...] = (), eps: float = 1e-5) -> tuple[Array, ...]:
-        rows = _matrix(x, axis)
-        if rows is None:
-            left: tuple[Array, ...] = plain(x, axis=axis, eps=eps)
-            return left
-        out = np.empty_like(x)
-        mean, var = np.empty(rows.shape[0], x.dtype), np.empty(rows.shape[0], x.dtype)
-        shared(_standardize, (rows, _matrix(out, axis), mean, var), x.dtype.type(eps))
-        shape = _kept(x, axis)
-        return out, mean.reshape(shape), var.reshape(shape)
+def _norm(loop: Any, statistics: int) -> Callable[[Kernel], Kernel]:
+    """The maker of a kernel that returns what it makes of x, and so many statistics of each row."""
 
-    return kernel
+    def make(plain: Kernel) -> Kernel:
+        def kernel(x: Array, axis: tuple[int, ...] = (), eps: float = 1e-5) -> tuple[Array, ...]:
+            rows = _matrix(x, axis)
+            if rows is None:
+                left: tuple[Array, ...] = plain(x, axis=axis, eps=eps)
+                return left
+            out = np.empty_like(x)
+            found = [np.empty(rows.shape[0], x.dtype) for _ in range(statistics)]
+            shared(loop, (rows, _matrix(out, axis), *found), x.dtype.type(eps))
+            over = {a % x.ndim for a in axis}
+            shape = tuple(1 if i in over else n for i, n in enumerate(x.shape))
+            return out, *(a.reshape(shape) for a in found)
 
+        return kernel
 
-def _kept(x: Array, axis: tuple[int, ...]) -> tuple[int, ...]:
-    over = {a % x.ndim for a in axis}
-    return tuple(1 if i in over else n for i, n in enumerate(x.shape))
-
-
-def _make_standardize_adjoint(plain: Kernel) -> Kernel:
-    def kernel(
-        g_h: Array, g_mean: Array, g_var: Array, h: Array, var: Array,
-        axis: tuple[int, ...] = (), eps: float = 1e-5,
-    ) -> Array:  # fmt: skip
-        g = _matrix(g_h, axis)
-        y = _matrix(h, axis) if g is not None else None
-        if g is None or y is None or g_h.shape != h.shape:
-            return plain(g_h, g_mean, g_var, h, var, axis=axis, eps=eps)
-        out = np.empty_like(g_h)
-        small = (np.ascontiguousarray(a).reshape(-1) for a in (g_mean, g_var, var))
-        shared(_standardize_adjoint, (g, y, _matrix(out, axis), *small), g_h.dtype.type(eps))
-        return out
-
-    return kernel
+    return make
 
 
-def _make_root_mean(plain: Kernel) -> Kernel:
-    def kernel(x: Array, axis: tuple[int, ...] = (), eps: float = 1e-5) -> tuple[Array, ...]:
-        rows = _matrix(x, axis)
-        if rows is None:
-            left: tuple[Array, ...] = plain(x, axis=axis, eps=eps)
-            return left
-        out, mean = np.empty_like(x), np.empty(rows.shape[0], x.dtype)
-        shared(_root_mean, (rows, _matrix(out, axis), mean), x.dtype.type(eps))
-        return out, mean.reshape(_kept(x, axis))
+def _norm_adjoint(loop: Any, statistics: int) -> Callable[[Kernel], Kernel]:
+    """The maker of the adjoint's kernel: of the cotangents of h and the statistics, h, and more."""
 
-    return kernel
+    def make(plain: Kernel) -> Kernel:
+        def kernel(
+            g_h: Array, *others: Array, axis: tuple[int, ...] = (), eps: float = 1e-5
+        ) -> Array:
+            h, small = others[statistics], (*others[:statistics], *others[statistics + 1 :])
+            g = _matrix(g_h, axis)
+            y = _matrix(h, axis) if g is not None else None
+            if g is None or y is None or g_h.shape != h.shape:
+                return plain(g_h, *others, axis=axis, eps=eps)
+            out = np.empty_like(g_h)
+            lines = (np.ascontiguousarray(a).reshape(-1) for a in small)
+            shared(loop, (g, y, _matrix(out, axis), *lines), g_h.dtype.type(eps))
+            return out
 
+        return kernel
 
-def _make_root_mean_adjoint(plain: Kernel) -> Kernel:
-    def kernel(
-        g_h: Array, g_mean: Array, h: Array, mean: Array, axis: tuple[int, ...] = (),
-        eps: float = 1e-5,
-    ) -> Array:  # fmt: skip
-        g = _matrix(g_h, axis)
-        y = _matrix(h, axis) if g is not None else None
-        if g is None or y is None or g_h.shape != h.shape:
-            return plain(g_h, g_mean, h, mean, axis=axis, eps=eps)
-        out = np.empty_like(g_h)
-        small = (np.ascontiguousarray(a).reshape(-1) for a in (g_mean, mean))
-        shared(_root_mean_adjoint, (g, y, _matrix(out, axis), *small), g_h.dtype.type(eps))
-        return out
-
-    return kernel
+    return make
 
 
 MAKERS: dict[str, Callable[[Kernel], Kernel]] = {
@@ -332,8 +299,8 @@ MAKERS: dict[str, Callable[[Kernel], Kernel]] = {
     "softmax_adjoint": _adjoint_along(_softmax_adjoint),
     "log_softmax_adjoint": _adjoint_along(_log_softmax_adjoint),
     "attention_weights": _make_attention_weights,
-    "standardize": _make_standardize,
-    "standardize_adjoint": _make_standardize_adjoint,
-    "root_mean_standardize": _make_root_mean,
-    "root_mean_adjoint": _make_root_mean_adjoint,
+    "standardize": _norm(_standardize, 2),
+    "standardize_adjoint": _norm_adjoint(_standardize_adjoint, 2),
+    "root_mean_standardize": _norm(_root_mean, 1),
+    "root_mean_adjoint": _norm_adjoint(_root_mean_adjoint, 1),
 }
