@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import math
 from typing import Any
 
 import dpctl
@@ -28,6 +27,7 @@ import dpctl.utils
 import dpnp
 import numpy as np
 
+from polygrad.adam_scale import adam_scale
 from polygrad.backend import Array, Backend, Kernel, Kernels
 from polygrad.backends.dpnp_memory import room_for
 from polygrad.indexing import fitted, on_host, one_axis, positions, size_of
@@ -210,13 +210,12 @@ def _adam(F: Kernels) -> Kernel:
             out: tuple[Array, ...] = plain(p, g, *slots, **keywords)
             return out
         k, decay = keywords, keywords["weight_decay"]
-        (beta1, beta2), step = k["betas"], k["step"]
-        root = math.sqrt(1 - beta2**step)
+        beta1, beta2 = k["betas"]
         decoupled = k["decoupled_weight_decay"]
         numbers = [
             -1.0 if k["maximize"] else 1.0, 1 - k["lr"] * decay if decoupled else 1.0,
             0.0 if decoupled else decay, 1 - beta1, beta2, 1 - beta2,
-            k["lr"] * root / (1 - beta1**step), k["eps"] * root,
+            *adam_scale(k["lr"], k["betas"], k["eps"], k["step"]),
         ]  # fmt: skip
         name = "amsgrad" if len(slots) > 2 else "adam"
         return (_elementwise(F, name, [p, g, *slots], *numbers), *slots)

@@ -7,10 +7,9 @@ belong to the rule, and one for the new parameter. The formulas are those of `po
 
 from __future__ import annotations
 
-import math
-
 import dpnp
 
+from polygrad.adam_scale import adam_scale
 from polygrad.backend import Array, Backend, Kernel, Kernels
 
 __all__ = ["UPDATES", "register"]
@@ -92,11 +91,11 @@ def _adam(
     for kept in largest:
         kept[...] = dpnp.maximum(kept, v)
         seen = kept
-    root = math.sqrt(1 - beta2**step)
+    scale, floor = adam_scale(lr, betas, eps, step)
     dpnp.sqrt(seen, out=t)
-    dpnp.add(t, F.full((), eps * root), out=t)  # numbers of this step alone
+    dpnp.add(t, F.full((), floor), out=t)  # numbers of this step alone
     dpnp.divide(m, t, out=t)
-    dpnp.multiply(t, F.full((), lr * root / (1 - beta1**step)), out=t)
+    dpnp.multiply(t, F.full((), scale), out=t)
     return (dpnp.subtract(p, t, out=t), m, v, *largest)
 
 

@@ -8,12 +8,12 @@ dozen passes of a rule are made over one piece before the next.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from polygrad.adam_scale import adam_scale
 from polygrad.backend import Array, Kernel
 
 __all__ = ["UPDATES"]
@@ -103,11 +103,11 @@ def _adam(
     for seen in largest:
         np.maximum(seen, v, out=seen)
         v = seen
-    root = math.sqrt(1 - beta2**step)
+    scale, floor = adam_scale(lr, betas, eps, step)
     np.sqrt(v, out=t)
-    t += eps * root
+    t += floor
     np.divide(m, t, out=t)
-    t *= lr * root / (1 - beta1**step)
+    t *= scale
     p -= t
 
 

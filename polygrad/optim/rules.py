@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from polygrad.adam_scale import adam_scale
 from polygrad.kernels import declare_forward
 
 __all__ = [
@@ -80,21 +81,17 @@ def adam(
     decoupled_weight_decay: bool,
     step: int,
 ) -> Arrays:
-    """Adam (Kingma and Ba 2015), AdamW (Loshchilov and Hutter 2019), AMSGrad with a third array.
-
-    Both sides of `(m / c1) / (sqrt(v) / sqrt(c2) + eps)` are multiplied by sqrt(c2): a pass less.
-    """
+    """Adam (Kingma and Ba 2015), AdamW (Loshchilov and Hutter 2019), AMSGrad with a third array."""
     beta1, beta2 = betas
     p, g = decayed(p, g, lr, weight_decay, maximize=maximize, decoupled=decoupled_weight_decay)
     m = average(m, g, beta1)
     v = beta2 * v + (1 - beta2) * (g * g)
-    root = math.sqrt(1 - beta2**step)
     seen = v
     if largest:
         seen = F.xp.maximum(largest[0], v)
         largest = (seen,)
-    scale = lr * root / (1 - beta1**step)
-    return p - scale * m / (F.xp.sqrt(seen) + eps * root), m, v, *largest
+    scale, floor = adam_scale(lr, betas, eps, step)
+    return p - scale * m / (F.xp.sqrt(seen) + floor), m, v, *largest
 
 
 def adamax(

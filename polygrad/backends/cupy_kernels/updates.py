@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polygrad.adam_scale import adam_scale
 from polygrad.backends.cupy_kernels.launcher import Family, Launcher, Row, forward
 from polygrad.backends.cupy_kernels.layout import THREADS, blocks_for
 from polygrad.backends.cupy_kernels.text import REALS
@@ -117,10 +118,8 @@ def _sgd(k: dict[str, Any]) -> Numbers:
 
 
 def _adam(k: dict[str, Any]) -> Numbers:
-    beta1, beta2 = k["betas"]
-    root = math.sqrt(1 - beta2 ** k["step"])
-    scale = k["lr"] * root / (1 - beta1 ** k["step"])
-    return {**_decay_either(k), **_moments(k), "scale": scale, "tail": k["eps"] * root}
+    scale, tail = adam_scale(k["lr"], k["betas"], k["eps"], k["step"])
+    return {**_decay_either(k), **_moments(k), "scale": scale, "tail": tail}
 
 
 def _adamax(k: dict[str, Any]) -> Numbers:

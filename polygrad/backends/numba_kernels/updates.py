@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from polygrad.adam_scale import adam_scale
 from polygrad.backend import Array, Kernel
 from polygrad.backends.numba_kernels.compiled import compiled
 from polygrad.backends.numba_kernels.threads import shared
@@ -101,12 +101,12 @@ def _make_adam(plain: Kernel) -> Kernel:
             return left
         t = p.dtype.type
         beta1, beta2 = betas
-        root = math.sqrt(1 - beta2**step)
+        rate, floor = adam_scale(lr, betas, eps, step)
         shrink, decay = (1 - lr * weight_decay, 0) if decoupled_weight_decay else (1, weight_decay)
         shared(
             _adam, tuple(a.reshape(-1) for a in arrays), t(shrink), t(decay),
-            t(-1 if maximize else 1), t(1 - beta1), t(beta2), t(1 - beta2), t(eps * root),
-            t(lr * root / (1 - beta1**step)),
+            t(-1 if maximize else 1), t(1 - beta1), t(beta2), t(1 - beta2), t(floor),
+            t(rate),
         )  # fmt: skip
         return arrays[0], m, v
 
