@@ -106,7 +106,7 @@ def inject(
     ...     first = zeros(3)
     ...     second = zeros(3)
     Traceback (most recent call last):
-    polygrad.backends.sim.device.OutOfMemoryError: zeros float64[3] needs 24 bytes; ...
+    polygrad.backends.sim.device.OutOfMemoryError: zeros float64[3] needs 24 B; ...
     """
     asked = {"out_of_memory": out_of_memory, "lost": lost}
     return place.inject({fault: n for fault, n in asked.items() if n is not None})
