@@ -1,7 +1,7 @@
 """Samples at hard inputs, of every dtype: see the tables of `hard_order` and its neighbours.
 
-They are for the checks `value`, `dtype` and `shape` alone: gradients at ties and at NaN are
-conventions, and the other checks look at properties that do not depend on numbers.
+They are for the checks `value`, `dtype`, `shape` and, in float32, `grad`: the other checks look at
+properties that do not depend on numbers.
 Only what polygrad promises on every device is in the tables.
 """
 
@@ -25,10 +25,11 @@ from polygrad_conformance import (
     hard_writes,
 )
 from polygrad_conformance.hard_values import Hard, Make
+from polygrad_conformance.oracle import flushed
 from polygrad_conformance.samples import Sample
 from polygrad_conformance.target import map_arrays
 
-__all__ = ["HARD", "hard_samples", "lacking", "quick_samples"]
+__all__ = ["HARD", "hard_samples", "lacking", "quick_samples", "without_subnormals"]
 
 HARD: dict[str, Make] = {
     **hard_order.TABLE, **hard_reductions.TABLE, **hard_elementwise.TABLE, **hard_shapes.TABLE,
@@ -65,3 +66,10 @@ def lacking(target: Any, dtype: str, sample: Sample) -> list[str]:
     asked = (*sample.args, *sample.kwargs.values())
     found |= {v.name for v in asked if isinstance(v, np.dtype)}
     return sorted(name for name in found if not target.supports(name))
+
+
+@functools.cache
+def without_subnormals(sample: Sample) -> Sample:
+    """The sample as a device reads it that takes subnormal numbers for zeros."""
+    args, kwargs = map_arrays((sample.args, sample.kwargs), flushed)
+    return Sample(sample.name, args, kwargs)
