@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polygrad.calls import apply, explain
+from polygrad.calls import apply, attach, explain
 from polygrad.casting import ACTIVE, POLICY
 from polygrad.config import grad_mode
 from polygrad.registry import backend_of
@@ -215,8 +215,9 @@ def _any_call(p: Primitive) -> Callable[..., Any]:
     another dtype on the same device.
     """
     defaults, name, floating = p.keywords, p.name, p.floating
-    straight, casting = not p.variadic and p.outputs == 1, p.name in POLICY
+    straight, casting = not p.variadic, p.name in POLICY
     promoted = tuple(i in p.promotes for i in p.inputs)
+    finish = _recorded if p.outputs == 1 else _recorded_several
 
     def call(*inputs: Any, **keywords: Any) -> Any:
         given = {**defaults, **keywords} if keywords else defaults
@@ -247,7 +248,7 @@ def _any_call(p: Primitive) -> Callable[..., Any]:
                         out = getattr(k, name)(*arrays, **given)
                     except Exception as error:
                         raise explain(p, inputs, error) from error
-                    return _recorded(p, k, inputs, arrays, mask, out, given)
+                    return finish(p, k, inputs, arrays, mask, out, given)
         return apply(p, inputs, dict(given))
 
     call.__name__ = call.__qualname__ = name
@@ -258,23 +259,42 @@ def _recorded(
     p: Primitive, k: Kernels, inputs: Any, arrays: Any, mask: int, out: Any, keywords: Any
 ) -> Tensor:
     """Wrap a result, recorded if the mask of tracked inputs is not empty."""
-    if type(out) is not k.array_type:
-        out = k.coerce(out)
-    t = new_tensor(out, k if out.dtype is k.native_dtype else k.of(out))
+    t = _tensor(out, k)
     if mask and t.kernels.inexact and (mode := grad_mode.get()):
-        edges, shapes = [], []
-        for x, a in zip(inputs, arrays, strict=True):
-            if x is not None and x.tracked:
-                edges.append(x.node or x)
-                shapes.append(a.shape)
-            else:
-                edges.append(None)
-                shapes.append(None)
-        t.node = Node(p, tuple(edges), tuple(shapes), k, p.save(mask, arrays, out, keywords))
+        t.node = _node(p, k, inputs, arrays, p.save(mask, arrays, t.array, keywords))
         t.tracked = True
         if mode is not True:
             mode.annotate(t.node)
     return t
+
+
+def _recorded_several(
+    p: Primitive, k: Kernels, inputs: Any, arrays: Any, mask: int, out: Any, keywords: Any
+) -> tuple[Tensor, ...]:
+    """The same for an operation with several results."""
+    made = tuple([_tensor(o, k) for o in out])
+    if mask and grad_mode.get() and any(t.kernels.inexact for t in made):
+        saved = p.save(mask, arrays, tuple([t.array for t in made]), keywords)
+        attach(_node(p, k, inputs, arrays, saved), p.outputs, made)
+    return made
+
+
+def _tensor(out: Any, k: Kernels) -> Tensor:
+    if type(out) is not k.array_type:
+        out = k.coerce(out)
+    return new_tensor(out, k if out.dtype is k.native_dtype else k.of(out))
+
+
+def _node(p: Primitive, k: Kernels, inputs: Any, arrays: Any, saved: Any) -> Node:
+    edges, shapes = [], []
+    for x, a in zip(inputs, arrays, strict=True):
+        if x is not None and x.tracked:
+            edges.append(x.node or x)
+            shapes.append(a.shape)
+        else:
+            edges.append(None)
+            shapes.append(None)
+    return Node(p, tuple(edges), tuple(shapes), k, saved)
 
 
 def make_call(p: Primitive, *, form: str = "function") -> Callable[..., Any]:
