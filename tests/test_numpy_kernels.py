@@ -46,6 +46,9 @@ def layers(dtype):
     for a in (x, x[0], f(2, 4, 3)):
         yield "linear", (a, weight, bias), {}
         yield "linear", (a, weight, None), {}
+    for rows in (8, 48, 49):  # about where the product of few rows is taken another way
+        yield "linear", (f(rows, 32), f(128, 32), f(128)), {}
+        yield "linear", (f(32, rows).T, f(128, 32), None), {}
     yield "keep", (x, x.real > 0), {}
     few, many = np.array([2, 0, -7, 1]), np.array([[0, 2], [1, 1], [2, 1], [-7, 0]])
     for target, a, ignored in (
@@ -231,3 +234,11 @@ def test_zeros_are_strong_without_a_warning():
         np.testing.assert_array_equal(k.strong_multiply(zero, inf), [0, 0])
         np.testing.assert_array_equal(k.strong_divide(zero, zero), [0, 0])
         np.testing.assert_array_equal(k.strong_divide(inf, zero), [INF, INF])
+
+
+@pytest.mark.parametrize("rows", [7, 8, 48, 49])
+@pytest.mark.parametrize("biased", [True, False])
+def test_the_rows_of_an_affine_map_lie_one_after_the_other(rows, biased):
+    f = sampler("float32")
+    k = find_kernels("cpu", dtypes.float32)
+    assert k.linear(f(rows, 32), f(128, 32), f(128) if biased else None).flags.c_contiguous
