@@ -21,6 +21,7 @@ from polygrad.backend import Array, Backend, Capabilities, Kernel, Kernels, Know
 from polygrad.backends import numba_kernels
 from polygrad.backends.counting import ALONE
 from polygrad.backends.host_memory import keep_freed_memory
+from polygrad.backends.numpy_convolution import CONVOLUTIONS
 from polygrad.backends.numpy_kernels import KERNELS
 from polygrad.backends.numpy_recurrence import CELLS
 from polygrad.backends.numpy_transforms import TRANSFORMS
@@ -48,7 +49,7 @@ class NumpyBackend(Backend):
     def __init__(self) -> None:
         super().__init__()
         keep_freed_memory()
-        for name, function in {**KERNELS, **CELLS, **TRANSFORMS, **UPDATES}.items():
+        for name, function in (KERNELS | CONVOLUTIONS | CELLS | TRANSFORMS | UPDATES).items():
             self.kernel(name)(function)
         self.kernel("nextafter", dtype="float16")(half_nextafter)
         if type(self) is NumpyBackend and numba_kernels.wanted():
