@@ -7,6 +7,7 @@ A rule's parameter names say what it needs, and exactly that is saved:
 `F`                   the namespace it runs on: Kernels, or Tensor operations
 an input's name       that input's saved value
 `out`                 the saved output (a tuple for several)
+`out_1`               of several outputs the second: the others are not kept alive
 `<input>_shape`       only the shape: the array is not kept alive
 a keyword's name      the keyword's value
 `i`                   which input, for a primitive of a list of inputs
@@ -140,13 +141,12 @@ class Primitive:
         self.joint = variadic or type(self).joint
         self.check = check
         self.vjp = dict(vjp)
+        self.places = {f"out_{i}": i for i in range(outputs)} if outputs > 1 else {}
         self._check()
         self.needs = self._needs()
         self._savers: dict[int, Rule] = {}
         self.revivals = tuple(
-            (k, None if n == "out" else self.inputs.index(n))
-            for k, n in enumerate(self.needs)
-            if n == "out" or n in self.inputs
+            (k, n) for k, n in enumerate(self.needs) if n in ("out", *self.places, *self.inputs)
         )
         declare_forward(name, forward, real=real)
         PRIMITIVES[name] = self
@@ -172,7 +172,7 @@ class Primitive:
     # ---- declaration ------------------------------------------------------------------------
     def legal_names(self) -> set[str]:
         """What a rule's parameters may be called."""
-        names = {"g", "F", "out", *self.inputs, *self.keywords}
+        names = {"g", "F", "out", *self.places, *self.inputs, *self.keywords}
         names.update(f"{i}_shape" for i in self.inputs)
         return names | {"i"} if self.variadic else names
 
@@ -199,7 +199,8 @@ class Primitive:
 
     def _needs(self) -> tuple[str, ...]:
         """The names whose values are saved, in a fixed order."""
-        order = ("out", *self.inputs, *(f"{i}_shape" for i in self.inputs), *self.keywords)
+        shapes = (f"{i}_shape" for i in self.inputs)
+        order = ("out", *self.places, *self.inputs, *shapes, *self.keywords)
         used = {n for i in self.inputs for n in self.rule_names(i)}
         return tuple(n for n in order if n in used)
 
@@ -241,8 +242,8 @@ class Primitive:
             source = n if n in self.inputs else n.removesuffix("_shape")
             if n not in wanted:
                 parts.append("None")
-            elif n == "out":
-                parts.append("out")
+            elif n == "out" or n in self.places:
+                parts.append(n if n == "out" else f"out[{self.places[n]}]")
             elif n in self.keywords:
                 parts.append(f"k[{n!r}] if {n!r} in k else default[{n!r}]")
             elif self.variadic:
@@ -264,15 +265,17 @@ class Primitive:
     def revive(self, node: Node, saved: Any) -> Any:
         """Saved arrays as Tensors, re-attached to the edges they came from."""
         values = list(saved)
-        for k, i in self.revivals:
+        for k, n in self.revivals:
             if values[k] is None:
                 continue
-            if i is None:
+            if n == "out":
                 values[k] = revive_output(node, values[k])
+            elif n in self.places:
+                values[k] = _revive_one(node, self.places[n], values[k])
             elif self.variadic:
                 values[k] = tuple(revive_input(node, j, v) for j, v in enumerate(values[k]))
             else:
-                values[k] = revive_input(node, i, values[k])
+                values[k] = revive_input(node, self.inputs.index(n), values[k])
         return tuple(values)
 
 
@@ -336,10 +339,15 @@ def revive_output(node: Node, value: Any) -> Any:
     """The saved output of a node as a Tensor, a tuple of several as Tensors."""
     if node.outs is None:
         return _attached(value, node.kernels.of(value), node)
-    return tuple(
-        _attached(v, kernels, Port(node, i)) if kernels.inexact else new_tensor(v, kernels)
-        for i, (v, (_, kernels)) in enumerate(zip(value, node.outs, strict=True))
-    )
+    return tuple(_revive_one(node, i, v) for i, v in enumerate(value))
+
+
+def _revive_one(node: Node, i: int, value: Any) -> Tensor:
+    """The saved output `i` of a node of several as a Tensor."""
+    kernels = node.kernels.of(value)
+    if not kernels.inexact:
+        return new_tensor(value, kernels)
+    return _attached(value, kernels, Port(node, i))
 
 
 def revive_input(node: Node, i: int, value: Any) -> Any:

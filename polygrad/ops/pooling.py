@@ -89,7 +89,7 @@ def _place(F: Any, x: Any, places: Any, size: Shape, geometry: Any) -> Any:
     """Zeros of the pooled size, with each element of x added at the place it is of."""
     geometry = Geometry(*geometry)
     count = size_of(geometry.kernel)
-    parts = (x * F.cast(places == i) if count > 1 else x for i in range(count))
+    parts = (F.keep(x, places == i) if count > 1 else x for i in range(count))
     return _assemble(F, parts, x.shape[: x.ndim - len(size)], size, geometry)
 
 
@@ -137,9 +137,9 @@ def _window_sum_adjoint(F: Any, x: Any, size: Shape, geometry: Any) -> Any:
 
 
 # ---- primitives ---------------------------------------------------------------------------------
-def _max_pool_rule(g: Any, F: Any, out: Any, x_shape: Shape, geometry: Any) -> Any:
+def _max_pool_rule(g: Any, F: Any, out_1: Any, x_shape: Shape, geometry: Any) -> Any:
     size = x_shape[len(x_shape) - len(geometry[0]) :]
-    return F.place_in_windows(g[0], out[1], size=size, geometry=geometry)
+    return F.place_in_windows(g[0], out_1, size=size, geometry=geometry)
 
 
 def _window_sum_rule(g: Any, F: Any, x_shape: Shape, geometry: Any) -> Any:
