@@ -143,6 +143,7 @@ class Sweep:
                 F = n.kernels
                 saved = n.saved
                 if special or n.extra is not None or type(saved) is not tuple or n in keep:
+                    g = r = None  # the last node's cotangents must not outlive it
                     self._general(n)
                     continue
                 g = pop(n, None)
@@ -166,6 +167,7 @@ class Sweep:
                     before = get(e)
                     if before is not None:
                         cot[e] = before + r
+                        before = r = None  # three arrays until here, one from here on
                         continue
                     cot[e] = r
                     if type(e) is Node:
