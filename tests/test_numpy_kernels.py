@@ -50,6 +50,11 @@ def layers(dtype):
         yield "linear", (f(rows, 32), f(128, 32), f(128)), {}
         yield "linear", (f(32, rows).T, f(128, 32), None), {}
     yield "keep", (x, x.real > 0), {}
+    query, weights, value = f(2, 5, 3, 4).swapaxes(1, 2), f(2, 3, 5, 6), f(2, 3, 6, 4)
+    for v in (value, value[..., :1], value[:1]):
+        yield "attention_result", (weights, v, query), {}
+    yield "attention_result", (weights, value, query[:1]), {}
+    yield "attention_result", (weights[0, 0], value[0, 0], query[0, 0]), {}
     few, many = np.array([2, 0, -7, 1]), np.array([[0, 2], [1, 1], [2, 1], [-7, 0]])
     for target, a, ignored in (
         (few, logs, -7), (few[:2], logs[:2], -7), (few[:2], logs[:2], 0), (few[:0], logs[:0], -7),

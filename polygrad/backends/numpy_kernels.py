@@ -275,6 +275,14 @@ def _linear(F: Any, x: Array, weight: Array, bias: Array | None) -> Array:
     return out
 
 
+def _attention_result(F: Any, weights: Array, value: Array, query: Array) -> Array:
+    """The product, heads where the query has them in memory: to join them takes no copy then."""
+    shape = (*weights.shape[:-1], value.shape[-1])
+    if weights.dtype.itemsize < 4 or query.ndim < 3 or shape[:-1] != query.shape[:-1]:
+        return F.matmul(weights, value)
+    return np.matmul(weights, value, out=np.empty_like(query, shape=shape))
+
+
 def _cross_entropy(
     F: Any, x: Array, target: Array, logs: Array, ignore_index: int | None, total: Any
 ) -> Array:
@@ -346,6 +354,7 @@ KERNELS: dict[str, Kernel] = {
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "linear": _linear,
+    "attention_result": _attention_result,
     "cross_entropy": _cross_entropy,
     "cross_entropy_slope": _cross_entropy_slope,
 }

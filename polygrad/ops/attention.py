@@ -62,6 +62,9 @@ def _weights(F: Any, scores: Any) -> Any:
 
 
 declare_forward("attention_weights", _weights)
+declare_forward(  # a backend may lay it out in memory as the query
+    "attention_result", lambda F, weights, value, query: F.matmul(weights, value)
+)
 
 
 def _attention(
@@ -80,7 +83,7 @@ def _attention(
     with F.backend.quiet():
         weights = F.attention_weights(scores)
     used = weights if kept is None else F.dropout(weights, kept, scale=keep_scale)
-    return F.matmul(used, value), weights
+    return F.attention_result(used, value, query), weights
 
 
 def _attention_rule(
