@@ -55,7 +55,7 @@ class Element:
     want, allowed
         What is expected there, and how far from it a result may be.
     signed
-        Whether the sign of a zero counts.
+        Of a special value, whether the sign of a zero counts; for each part of a complex number.
     """
 
     sample: Any
@@ -64,7 +64,7 @@ class Element:
     shape: tuple[int, ...]
     want: Any
     allowed: float
-    signed: bool = False
+    signed: tuple[bool, ...] = ()
 
 
 class Failed(Exception):  # noqa: N818  it is an outcome

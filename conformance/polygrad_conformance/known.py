@@ -23,7 +23,9 @@ __all__ = ["KINDS", "Known", "KnownFailures", "draft", "from_backend"]
 
 KINDS = ("bug", "accuracy", "future", "spec", "hardware", "untriaged")
 _FIELDS = ("op", "dtype", "check", "sample", "layout", "space", "chapter", "step", "device", "id")
+_NAMED = 12  # samples that a drafted entry names; what fails in more is selected as a whole
 _WORSE = 1.25  # a failure may be so many times worse than it was measured
+_EARLIER = "earlier"  # in the place of a status: an entry before this one has the failure
 _FAILED = frozenset({"fail", "error", "crash", "timeout"})
 
 
@@ -130,6 +132,8 @@ class KnownFailures:
                 run.stale.append(f"{entry} expired on {entry.expires}: mend it, or say until when")
             elif not met and not run.selection and run.level != "smoke":
                 run.stale.append(f"{entry} selects nothing: delete it")
+            elif _EARLIER in met and not _FAILED & set(met):
+                run.stale.append(f"{entry}: an earlier entry has what fails of it: delete it")
             elif met and not _FAILED & set(met) and "known" not in met:
                 run.stale.append(f"{entry}: all of its {len(met)} checks pass: delete it")
 
@@ -145,6 +149,9 @@ class KnownFailures:
             if entry.worsened(result):
                 text = f"{result.message} (known at {entry.measured}: it got worse)"
                 return replace(result, message=text)
+            for j, later in enumerate(self.entries[i + 1 :], i + 1):
+                if later.selects(result, run.device):
+                    used.setdefault(j, []).append(_EARLIER)
             said = f"{entry.reason} ({entry.url})" if entry.url else entry.reason
             return replace(result, status="known", known=said or "untriaged")
         return result
@@ -207,19 +214,35 @@ def from_backend(gaps: Iterable[Any], device: str) -> KnownFailures:
 
 
 def draft(run: Run) -> str:
-    """Entries for the failures of a run, grouped by operation, dtype and check, to be triaged."""
+    """Entries for the failures of a run, to be triaged: by operation, check and status."""
     groups: dict[tuple[str, str, str], list[Result]] = {}
     for r in run.results:
         if r.status in _FAILED:
-            groups.setdefault((r.op, r.check, r.message[:40]), []).append(r)
-    parts = []
-    for (op, check, _), members in groups.items():
-        dtypes = "|".join(dict.fromkeys(r.dtype for r in members))
+            groups.setdefault((r.op, r.check, r.status), []).append(r)
+    parts: list[str] = []
+    drafted: list[Known] = []
+    for members in groups.values():
+        select = _select(members)
+        if all(any(entry.selects(r) for entry in drafted) for r in members):
+            continue  # an earlier entry takes them all: this one would be stale at once
+        drafted.append(Known(select, "untriaged"))
         measured = max((r.measured for r in members if r.measured is not None), default=None)
-        lines = ["[[known]]", f'select = "op={op} dtype={dtypes} check={check}"',
-                 'kind = "untriaged"', f'reason = ""  # {members[0].message.splitlines()[0][:100]}'
-                 if members[0].message else 'reason = ""', 'url = ""']  # fmt: skip
+        said = (members[0].message.splitlines() or [""])[0][:100]
+        more = f" (and {len(members) - 1} more)" if len(members) > 1 else ""
+        lines = ["[[known]]", f'select = "{select}"', 'kind = "untriaged"',
+                 f'reason = ""  # {said}{more}', 'url = ""  # of a bug or spec']  # fmt: skip
         if measured is not None and measured != float("inf"):
             lines.append(f'measured = "{measured:.4g} {members[0].unit}"')
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n" if parts else ""
+
+
+def _select(members: list[Result]) -> str:
+    """What selects these results of one operation and check; few samples are named."""
+    dtypes, samples = (
+        list(dict.fromkeys(getattr(r, field) for r in members)) for field in ("dtype", "sample")
+    )
+    words = [f"op={members[0].op}", f"dtype={'|'.join(dtypes)}", f"check={members[0].check}"]
+    if len(samples) <= _NAMED and not any(set(name) & set(" *?[|") for name in samples):
+        words.append(f"sample={'|'.join(samples)}")
+    return " ".join(words)

@@ -27,6 +27,15 @@ __all__ = ["snippet"]
 _SHOWN = 32  # elements of an array that are written as numbers; larger arrays as their bytes
 _LARGEST = 2**16  # bytes that a script may hold
 _KINDS = ("value", "special")
+# What `checks.special` asks of each part of a number.
+_SPECIAL = """
+def same(a, b, signed):
+    a, b = (a, b) if signed else (abs(a), abs(b))
+    if b != b or b == 0 or np.isinf(b):
+        return (a != a and b != b) or (a == b and np.signbit(a) == np.signbit(b))
+    return abs(a - b) <= allowed
+
+""".splitlines()
 
 
 def snippet(options: Options, name: str) -> str:
@@ -173,13 +182,18 @@ def _verdict(element: Element) -> list[str]:
     want = np.asarray(element.want)
     if want.dtype.kind in "fc":  # long double has no literal
         want = want.astype(np.complex128 if want.dtype.kind == "c" else np.float64)
-    zero = " and np.signbit(got) == np.signbit(want)" if element.signed else ""
+    right = [
+        "right = (got == want) or (got != got and want != want)",
+        *["right = right or (np.isfinite(want) and abs(type(want)(got) - want) <= allowed)"]
+        * (want.dtype.kind in "fc"),
+    ]
+    if element.signed:
+        parts = "(got.real, got.imag), (want.real, want.imag)"
+        right = [*_SPECIAL, f"right = all(map(same, {parts}, {element.signed}))"]
     return [
         f"got = np.asarray({got}.numpy()).reshape(-1)[{element.place}]",
         f"want, allowed = {_number(want[()])}, {float(element.allowed)!r}",
-        f"right = (got == want{zero}) or (got != got and want != want)",
-        *["right = right or (np.isfinite(want) and abs(type(want)(got) - want) <= allowed)"]
-        * (want.dtype.kind in "fc"),
+        *right,
         'print("right" if right else "WRONG", "got", got, "expected", want, "within", allowed)',
         "raise SystemExit(not right)",
     ]  # fmt: skip

@@ -62,11 +62,26 @@ def test_it_shows_the_fault_and_nothing_on_a_right_device(folder, monkeypatch, c
     monkeypatch.setenv("PYTHONPATH", str(folder))
     assert main(["run", "--backend", "chips:Wrong", "--snippet", name]) == 0
     script = capsys.readouterr().out
-    assert len(script.splitlines()) < 25
+    assert len(script.splitlines()) < 30
     assert 'f("' in script
     wrong = executed(script, folder)
     assert (wrong.returncode, wrong.stdout[:9]) == (1, "WRONG got"), wrong.stderr
     right = executed(script.replace("Wrong", "Plain"), folder)
+    assert (right.returncode, right.stdout[:9]) == (0, "right got"), right.stderr
+
+
+@pytest.mark.parametrize("operand", ["0,0", "inf,inf", "-inf,2.5"])
+def test_each_part_of_a_complex_special_value_counts(folder, monkeypatch, capsys, operand):
+    """1-0j is not 1+0j, though they are equal; nan+nanj is not inf+nanj."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    name = f"exp/complex64/special/{operand}"
+    options = ["--backend", "chips:Conjugates", "--level", "full"]
+    assert main(["run", *options, "--snippet", name]) == 0
+    script = capsys.readouterr().out
+    wrong = executed(script, folder)
+    assert (wrong.returncode, wrong.stdout[:9]) == (1, "WRONG got"), wrong.stderr
+    right = executed(script.replace("Conjugates", "Plain"), folder)
     assert (right.returncode, right.stdout[:9]) == (0, "right got"), right.stderr
 
 

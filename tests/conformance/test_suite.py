@@ -6,6 +6,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -58,6 +59,9 @@ class Hangs(Plain):
 
 class Wrong(Plain):
     exp = staticmethod(lambda x: np.exp(x) * np.float32(1.001))
+
+class Conjugates(Plain):
+    exp = staticmethod(lambda x: np.where(np.isinf(x), np.nan, np.conj(np.exp(x))).astype(x.dtype))
 
 class Lies(Plain):
     exp = staticmethod(lambda x: np.exp(x.astype("float64")))
@@ -263,6 +267,13 @@ def test_what_is_mended_is_stale():
     assert "selects nothing: delete it" in judged(entry("op=sin")).stale[0]
 
 
+def test_an_entry_of_which_an_earlier_one_has_all_is_stale():
+    made = failing()
+    KnownFailures([entry(), entry("op=exp")]).apply(made)
+    (said,) = made.stale
+    assert "[op=exp]: an earlier entry has what fails of it: delete it" in said
+
+
 def test_an_entry_expires():
     made = judged(entry(expires="2020-01-01"))
     assert made.results[0].status == "fail"
@@ -301,6 +312,37 @@ def test_a_list_is_read_and_drafted(tmp_path):
     path.write_text("[[known]]\nreason = 1\n")
     with pytest.raises(SuiteError, match="no 'select'"):
         KnownFailures.read(path)
+
+
+def test_what_is_drafted_holds_for_the_same_run():
+    """No entry is stale at once: two of one selection, of which the first takes all."""
+    made = failing(message="of 0 0 it is 1, expected -0.0")
+    again = dataclasses.replace
+    first, _ = made.results
+    more = [("-0", "of -0 0 it is 1", "fail"), ("2", "boom", "error"), ("3", "", "pass")]
+    made.results = [first] + [
+        again(first, id=f"exp/float32/value/{sample}", sample=sample, message=text, status=status)
+        for sample, text, status in more
+    ]
+    text = draft(made)
+    KnownFailures([Known(**t) for t in tomllib.loads(text)["known"]]).apply(made)
+    assert [r.status for r in made.results] == ["known", "known", "known", "pass"]
+    assert not made.stale
+    assert text.count("[[known]]") == 2  # what is wrong, and what is raised, have two reasons
+    assert 'sample=0|-0"' in text
+    assert "(and 1 more)" in text
+
+
+def test_where_many_samples_fail_they_are_not_named():
+    made = failing()
+    first = made.results[0]
+    made.results = [
+        dataclasses.replace(first, sample=f"{i}", status="fail" if i % 2 else "error")
+        for i in range(60)
+    ]
+    text = draft(made)
+    assert "sample=" not in text
+    assert text.count("[[known]]") == 1
 
 
 # ---- tolerances ----------------------------------------------------------------------------------

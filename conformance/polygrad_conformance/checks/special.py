@@ -72,7 +72,7 @@ def _compare(got: Any, row: list[str], dtype: str, call: Sample, place: int) -> 
         return
     found = [_number(w, dtype) for w in wanted]
     value = found[0][0] if len(found) == 1 else complex(found[0][0], found[1][0])
-    signed = len(found) == 1 and not wanted[0].startswith("?")
+    signed = () if isinstance(value, bool) else tuple(not w.startswith("?") for w in wanted)
     raise Failed(
         f"of {' '.join(_operands(row, dtype))} it is {got}, expected {' '.join(wanted)}",
         element=Element(
