@@ -104,6 +104,53 @@ class NamedOtherwise(Backend):
         return {known: known for known in library.DTYPES}[dtype]
 
 
+class Keys(Backend):
+    # The arrays are refused some keys; which, the classes that follow say.
+    refuses = staticmethod(lambda part: False)
+    words = ""
+
+    def __init__(self):
+        super().__init__()
+        plain = library.Array.__getitem__
+
+        def getitem(array, key):
+            if any(map(self.refuses, key if isinstance(key, tuple) else (key,))):
+                raise self.error(self.words)
+            return plain(array, key)
+
+        library.Array.__getitem__ = getitem
+
+
+class ForwardSlices(Keys):
+    refuses = staticmethod(lambda part: isinstance(part, slice) and (part.step or 1) < 0)
+    error, words = ValueError, "step must be greater than zero"
+
+
+class NarrowIndices(Keys):
+    refuses = staticmethod(lambda part: isinstance(part, library.Array))
+    error, words = IndexError, "tensors used as indices must be long"
+
+
+class ReadOnly(Backend):
+    def __init__(self):
+        super().__init__()
+        del library.Array.__setitem__
+
+
+class WithoutSign(Backend):
+    def __init__(self):
+        super().__init__()
+        self.kernel("sign")(self.missing)
+        self.kernel("take_along_axis")(self.missing)
+        self.kernel("take")(self.vectors)
+
+    def missing(self, *operands, **keywords):
+        raise NotImplementedError('"sign_chip" not implemented for Float')
+
+    def vectors(self, *operands, **keywords):
+        raise IndexError("index is supposed to be a vector")
+
+
 class RaisesBelow(Backend):
     def __init__(self):
         super().__init__()

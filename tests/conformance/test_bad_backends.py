@@ -99,6 +99,42 @@ def test_what_fails_says_where_to_begin(command, name):
         assert words in said, said
 
 
+# What is refused, a check that meets it, and the words in which the class can say so.
+HINTS = {
+    "ForwardSlices": ("getitem/float32/value/reversed", "Capabilities(negative_steps=False)"),
+    "NarrowIndices": ("getitem/float32/value/indices", "Capabilities(sparse_keys=False)"),
+    "ReadOnly": ("setitem/float32/value/step", "Capabilities(writeable=False)"),
+    "WithoutSign": ("sign/float32/value/0", "self.through_host('sign'), or supports()"),
+}
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_what_a_class_can_say_is_hinted(command, name):
+    case, words = HINTS[name]
+    code, said = command(f"faults:{name}", case)
+    assert code == 1, said
+    assert "hint: " in said, said
+    assert words in said, said
+
+
+def test_of_an_operation_that_is_made_of_others_no_kernel_is_hinted(command):
+    _, said = command("faults:WithoutSign", "gather/float32/value/0")
+    assert "hint: " in said, said
+    assert "gather is made of other operations" in said, said
+    assert "through_host('gather')" not in said
+
+
+def test_an_index_error_need_not_be_about_a_range(command):
+    _, said = command("faults:WithoutSign", "take/float32/value/0")
+    assert "need not be about a range" in said, said
+
+
+def test_a_wrong_number_has_no_hint(command):
+    _, said = command("faults:WideResults")
+    assert "First thing to fix" in said
+    assert "hint:" not in said
+
+
 def test_a_hang_costs_one_check(command):
     words = ("exp/float32/value/0", "log/float32/value/0")
     code, said = command("faults:Hangs", *words, options=("--timeout", "0.3"))

@@ -12,6 +12,7 @@ from typing import Any
 from polygrad_conformance.ladder import STEPS
 from polygrad_conformance.record import FAILURES, GRADES, Result, Run, worse
 from polygrad_conformance.report.groups import LAST_STEP, Group, Report, gathered, number
+from polygrad_conformance.report.hints import hint
 from polygrad_conformance.report.plain import one_line, short_hex
 
 __all__ = [
@@ -180,6 +181,8 @@ def next_step(report: Report) -> list[str]:
     said = one_line(first.message, 500)  # with the place where it was raised
     if said:
         lines.append(f"  {first.status}: {said}")
+    if advice := hint(first):
+        lines.append(f"  hint: {advice}")
     if first.check in ("value", "special") and first.chapter not in _PROGRAMS:
         lines.append("  --snippet in the place of -k: a script that does not need the suite")
     return lines
