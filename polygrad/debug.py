@@ -9,13 +9,13 @@ from typing import Any, Self
 from polygrad import dtypes
 from polygrad.config import checks_now
 from polygrad.errors import InvalidArgumentError
-from polygrad.ops import load_all
-from polygrad.primitive import PRIMITIVES
+from polygrad.kernels import FORWARDS
+from polygrad.ops import functions_of, load_all
 from polygrad.registry import devices, find_backend, find_device, kernels_for
 from polygrad.tape import Node
 from polygrad.tensor import Tensor
 
-__all__ = ["check_indices", "graph_dot", "show_kernels"]
+__all__ = ["check_indices", "graph_dot", "nearest_kernel", "show_kernels"]
 
 
 class check_indices:  # noqa: N801  a context manager, named as what it does
@@ -75,14 +75,10 @@ def show_kernels(name: str, device: Any = None, dtype: Any = None) -> str:
     multiply  cpu  float32  forward _operator.mul
     """
     load_all()
-    if name not in PRIMITIVES:
-        close, word = difflib.get_close_matches(name, PRIMITIVES), name.partition("_")[0]
-        close += sorted(n for n in PRIMITIVES if word in n and n not in close)
-        hint = "did you mean: " + ", ".join(close[:8])
+    if name not in FORWARDS:
         raise InvalidArgumentError(
-            f"there is no primitive {name!r}", "show_kernels, argument name",
-            hint if close else "polygrad.primitive.PRIMITIVES has all names",
-        )  # fmt: skip
+            f"no kernel serves {name!r}", "show_kernels, argument name", nearest_kernel(name)
+        )
     places = devices() if device is None else [find_device(device)]
     wanted = [d for d in dtypes.ALL if dtypes.kind_of(d) >= dtypes.REAL]
     if dtype is not None:
@@ -96,6 +92,18 @@ def show_kernels(name: str, device: Any = None, dtype: Any = None) -> str:
     text = "\n".join(lines)
     print(text)  # noqa: T201  it is what the function is for
     return text
+
+
+def nearest_kernel(name: str) -> str:
+    """What to ask for in the place of a name that no kernel serves: advice for an error."""
+    if name in functions_of():
+        return f"{name} is made of other operations: the traceback of an error in it names them"
+    last = name.rpartition(".")[2]  # linalg.svd is served by svd
+    close, word = difflib.get_close_matches(last, FORWARDS), last.partition("_")[0]
+    close += sorted(n for n in FORWARDS if word in n and n not in close)
+    if not close:
+        return "polygrad.kernels.FORWARDS has all names"
+    return "did you mean: " + ", ".join(close[:8])
 
 
 def _kernels(place: Any, dtype: Any) -> Any:

@@ -187,6 +187,25 @@ def test_a_registered_kernel_is_taken_at_once(place):
     np.testing.assert_array_equal(backend.to_numpy(k.coerce(k.exp(x))), [1, 1])
 
 
+def test_kernels_are_shown_of_all_that_a_kernel_can_serve():
+    assert "forward" in pg.show_kernels("unique_all", "cpu", pg.float32)  # it is no primitive
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("gather", "gather is made of other operations"),
+        ("linalg.svd", "did you mean: svd"),
+        ("take_along_axes", "did you mean: take_along_axis"),
+        ("xyzzy", "polygrad.kernels.FORWARDS has all names"),
+    ],
+)
+def test_of_what_no_kernel_serves_the_error_says_what_to_ask_for(name, advice):
+    with pytest.raises(pg.errors.InvalidArgumentError, match=f"no kernel serves '{name}'") as said:
+        pg.show_kernels(name)
+    assert advice in str(said.value)
+
+
 def test_a_kernel_gets_the_kernels_that_it_asks_for():
     k = find_kernels("cpu", "float32")
 

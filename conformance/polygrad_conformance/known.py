@@ -119,6 +119,14 @@ class KnownFailures:
         """Both lists."""
         return KnownFailures((*self.entries, *other.entries), self.file or other.file)
 
+    def expects(self, result: Result, device: str) -> bool:
+        """Whether it is a failure that an entry excuses, as far as is known before the run ends."""
+        today = dt.datetime.now(dt.UTC).date()
+        return result.failed and any(
+            e.selects(result, device) and not e.expired(today) and not e.worsened(result)
+            for e in self.entries
+        )
+
     def apply(self, run: Run) -> None:
         """Change the statuses of the results that entries select; note entries that are stale."""
         today = dt.datetime.now(dt.UTC).date()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import polygrad as pg
@@ -41,10 +42,8 @@ def run(options: Options, progress: Progress | None = None) -> Run:
             raise NothingRan(
                 f"no case matches {options.selection}: `polygrad-conformance list` shows all"
             )
-        if processes is None:
-            outcome = _here(options, chosen, progress)
-        else:
-            outcome = processes.run(chosen, progress)
+        told = _told(options, progress)
+        outcome = processes.run(chosen, told) if processes else _here(options, chosen, told)
     finally:
         if processes is not None:
             processes.close()
@@ -61,6 +60,19 @@ def run(options: Options, progress: Progress | None = None) -> Run:
         made.environment["stride"] = str(options.stride)
     made.start, made.seconds = start, round(time.perf_counter() - begin, 3)
     return made
+
+
+def _told(options: Options, progress: Progress | None) -> Progress | None:
+    """`progress`, to which known failures are no failures."""
+    known = options.known
+    if progress is None or known is None:
+        return progress
+
+    def told(done: int, total: int, result: Result) -> None:
+        listed = known.expects(result, options.device)
+        progress(done, total, replace(result, status="known") if listed else result)
+
+    return told
 
 
 def judged(

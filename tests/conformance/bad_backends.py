@@ -151,6 +151,13 @@ class WithoutSign(Backend):
         raise IndexError("index is supposed to be a vector")
 
 
+class IdleKernels(Backend):
+    def __init__(self):
+        super().__init__()
+        for name in ("take", "adam_step_", "gather", "take_along_axes"):  # two that are called
+            self.kernel(name)(getattr(library, "take"))
+
+
 class RaisesBelow(Backend):
     def __init__(self):
         super().__init__()

@@ -129,6 +129,16 @@ def test_an_index_error_need_not_be_about_a_range(command):
     assert "need not be about a range" in said, said
 
 
+def test_a_kernel_that_nothing_calls_is_a_failure(command):
+    assert command("faults:Plain", "kernels/none/claims/names")[0] == 0
+    code, said = command("faults:IdleKernels", "kernels/none/claims/names")
+    assert code == 1, said
+    assert "'gather': gather is made of other operations" in said, said
+    assert "'take_along_axes': did you mean: take_along_axis" in said, said
+    assert "adam_step_" not in said
+    assert "'take'" not in said
+
+
 def test_a_wrong_number_has_no_hint(command):
     _, said = command("faults:WideResults")
     assert "First thing to fix" in said

@@ -274,6 +274,21 @@ def test_an_entry_of_which_an_earlier_one_has_all_is_stale():
     assert "[op=exp]: an earlier entry has what fails of it: delete it" in said
 
 
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [({}, "known"), ({"measured": "1e-9 ulp"}, "fail"), ({"expires": "2020-01-01"}, "fail")],
+)
+def test_progress_shows_no_known_failure_as_a_failure(toys, fields, status):
+    told = {}
+    known = KnownFailures([entry("op=exp check=value", **fields)])
+    selection = Selection(("exp/float32/value/0",))
+    run(
+        Options("toys:Wrong", selection=selection, known=known, path=(toys,)),
+        lambda done, total, result: told.update({result.id: result.status}),
+    )
+    assert told == {"exp/float32/value/0": status}
+
+
 def test_an_entry_expires():
     made = judged(entry(expires="2020-01-01"))
     assert made.results[0].status == "fail"

@@ -13,8 +13,8 @@ from polygrad_conformance.case import Case
 __all__ = ["MODULES", "own_cases"]
 
 MODULES = (
-    "transfers", "brain_floats", "numbers", "indexing", "in_place", "structures", "streams",
-    "layers", "training", "schedules", "beginnings", "operands",
+    "transfers", "registered", "brain_floats", "numbers", "indexing", "in_place", "structures",
+    "streams", "layers", "training", "schedules", "beginnings", "operands",
 )  # fmt: skip
 
 
