@@ -74,6 +74,24 @@ def test_the_first_thing_to_fix_is_on_the_lowest_step_and_blocks_the_most():
     assert "NOT CONFORMANT (2 fail, 1 error, 3 blocked)" in shown(run)
 
 
+def test_what_passed_at_level_smoke_is_told_what_is_next():
+    run = replace(run_of(result()), level="smoke")
+    said, line = next_step(Report.of(run))
+    assert said == "Next:"
+    assert line.endswith(" --level full")
+    assert line.strip() in shown(run)
+    for other in ({"level": "full"}, {"selection": "-k exp"}, {"stale": ["delete me"]}):
+        assert not next_step(Report.of(replace(run, **other)))
+
+
+def test_an_exception_has_a_hint_and_a_wrong_number_has_none():
+    name = "getitem/float32/value/reversed"
+    for status, hinted in (("error", True), ("fail", False)):
+        run = run_of(result(name, status, message="ValueError: step must be greater than zero"))
+        said = "\n".join(next_step(Report.of(run)))
+        assert ("hint: slices that cannot go backwards" in said) == hinted
+
+
 def test_a_command_is_quoted():
     run = replace(run_of(), backend="my chip; rm -rf /")
     words = shlex.split(command(run, result("a$b/float32/value/0@`x`", "fail")))

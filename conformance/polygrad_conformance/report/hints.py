@@ -25,7 +25,10 @@ def _lacks(result: Result) -> str:
     return f"a function that is missing, or missing for a dtype: {serve}, or supports() without it"
 
 
-_KEYS = "getitem and set_at of the class can convert index arrays, and call super()"
+_KEYS = (
+    "capabilities = Capabilities(sparse_keys=False) does without arrays as keys, or getitem and "
+    "set_at of the class convert them and call super()"
+)
 _NARROW = "index arrays of a dtype that it does not take, or takes for a mask"
 # Of the first that holds: what is sought in the id, what in the message, and what to say.
 _HINTS: tuple[tuple[str, str, str | Callable[[Result], str]], ...] = (
@@ -34,7 +37,7 @@ _HINTS: tuple[tuple[str, str, str | Callable[[Result], str]], ...] = (
     ("", "item assignment|read-?only|immutable|not writeable",
      "arrays that cannot be written into: capabilities = Capabilities(writeable=False)"),
     ("^(get|set)item/.*/(mask|indices|pairs|split|spread)", "",
-     f"keys that are refused: capabilities = Capabilities(sparse_keys=False), or {_KEYS}"),
+     f"arrays that are refused as keys: {_KEYS}"),
     ("", "^OutOfRangeError: index out of range: ",
      f"the library raised an IndexError, which need not be about a range; {_NARROW}: {_KEYS}"),
     ("", "not implemented|not yet implemented|NotImplementedError|has no attribute|no kernel for",

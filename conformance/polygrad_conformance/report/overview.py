@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -168,10 +168,11 @@ def command(run: Run, result: Result | None = None) -> str:
 
 
 def next_step(report: Report) -> list[str]:
-    """Where the device stands on the ladder, and what to fix first; empty if nothing failed."""
+    """Where the device stands on the ladder and what to fix first; or what to run next, if any."""
     failures = report.failures
     if not failures:
-        return []
+        passed = report.run.level == "smoke" and not report.run.selection and not report.reasons
+        return ["Next:", "  " + command(replace(report.run, level="full"))] if passed else []
     first, step = failures[0], report.reached
     name = STEPS[min(step, LAST_STEP)]
     waiting = sum(g.count for g in report.groups if g.cause == first.id and g.status == "blocked")
