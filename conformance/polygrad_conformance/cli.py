@@ -191,7 +191,7 @@ def _baseline(args: argparse.Namespace) -> int:
         text = draft(run(_options(args), tick))
     if args.write:
         with Path(args.write).open("a", encoding="utf-8") as file:
-            file.write(text)
+            file.write("\n" + text if text and file.tell() else text)
     else:
         print(text, end="")
     return 0

@@ -222,11 +222,15 @@ def from_backend(gaps: Iterable[Any], device: str) -> KnownFailures:
 
 
 def draft(run: Run) -> str:
-    """Entries for the failures of a run, to be triaged: by operation, check and status."""
-    groups: dict[tuple[str, str, str], list[Result]] = {}
+    """Entries for the failures of a run, to be triaged: by operation, check and status.
+
+    What is measured has one for each dtype: a unit in the last place of one is none of another.
+    """
+    groups: dict[tuple[str, str, str, str], list[Result]] = {}
     for r in run.results:
         if r.status in _FAILED:
-            groups.setdefault((r.op, r.check, r.status), []).append(r)
+            dtype = r.dtype if r.measured is not None else ""
+            groups.setdefault((r.op, r.check, r.status, dtype), []).append(r)
     parts: list[str] = []
     drafted: list[Known] = []
     for members in groups.values():

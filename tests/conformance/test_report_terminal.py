@@ -13,6 +13,7 @@ from rich.console import Console
 from polygrad_conformance.report import Report, show
 from polygrad_conformance.report import progress as progress_module
 from polygrad_conformance.report.groups import drift
+from polygrad_conformance.report.hints import hint
 from polygrad_conformance.report.overview import command, error_text, next_step, totals, worst_of
 from polygrad_conformance.report.plain import MissingPackageError
 from polygrad_conformance.report.progress import progress, time_left
@@ -90,6 +91,23 @@ def test_an_exception_has_a_hint_and_a_wrong_number_has_none():
         run = run_of(result(name, status, message="ValueError: step must be greater than zero"))
         said = "\n".join(next_step(Report.of(run)))
         assert ("hint: slices that cannot go backwards" in said) == hinted
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("RuntimeError: take_along_dim(): dtype of indices should be Long", "kernels for take"),
+        ("RuntimeError: index_select(): Expected dtype int32 or int64 for index", "kernels for"),
+        ("InvalidTypeError: setitem refused: 'A' object does not support item assignment",
+         "writeable=False"),
+        ("AttributeError: module 'chip' has no attribute 'exp'", "through_host('exp')"),
+        ("RuntimeError: out of registers", ""),
+    ],
+)  # fmt: skip
+def test_hints(message, words):
+    said = hint(result("exp/float32/value/0", "error", message=message))
+    assert words in said
+    assert bool(said) == bool(words)
 
 
 def test_a_command_is_quoted():

@@ -348,6 +348,31 @@ def test_what_is_drafted_holds_for_the_same_run():
     assert "(and 1 more)" in text
 
 
+def test_a_list_is_appended_to_once(toys, tmp_path, monkeypatch):
+    """Behind the comment that `new` writes; what is on the list is not drafted again."""
+    monkeypatch.chdir(toys)
+    monkeypatch.setenv("PYTHONPATH", toys)
+    path = tmp_path / "known.toml"
+    path.write_text("# what fails\n")
+    options = ["--backend", "toys:Wrong", "--known", str(path), "exp/float32/value/0"]
+    for _ in range(2):
+        assert main(["baseline", *options, "--write", str(path)]) == 0
+        assert path.read_text().startswith("# what fails\n\n[[known]]\n")
+        assert path.read_text().count("[[known]]") == 1
+    assert main(["run", *options]) == 0
+
+
+def test_the_error_of_each_dtype_is_drafted_for_itself():
+    made = failing()
+    first = made.results[0]
+    made.results.append(dataclasses.replace(first, dtype="float64", measured=1e14))
+    drafted = [(t["select"], t["measured"]) for t in tomllib.loads(draft(made))["known"]]
+    assert drafted == [
+        ("op=exp dtype=float32 check=value sample=0", "24.4 ulp"),
+        ("op=exp dtype=float64 check=value sample=0", "1e+14 ulp"),
+    ]
+
+
 def test_where_many_samples_fail_they_are_not_named():
     made = failing()
     first = made.results[0]

@@ -29,6 +29,10 @@ _KEYS = (
     "capabilities = Capabilities(sparse_keys=False) does without arrays as keys, or getitem and "
     "set_at of the class convert them and call super()"
 )
+_WIDEN = (
+    "kernels for take and take_along_axis that convert them, and hand on to FORWARDS[name](F, ...) "
+    "of polygrad.kernels"
+)
 _NARROW = "index arrays of a dtype that it does not take, or takes for a mask"
 # Of the first that holds: what is sought in the id, what in the message, and what to say.
 _HINTS: tuple[tuple[str, str, str | Callable[[Result], str]], ...] = (
@@ -40,6 +44,8 @@ _HINTS: tuple[tuple[str, str, str | Callable[[Result], str]], ...] = (
      f"arrays that are refused as keys: {_KEYS}"),
     ("", "^OutOfRangeError: index out of range: ",
      f"the library raised an IndexError, which need not be about a range; {_NARROW}: {_KEYS}"),
+    ("", r"dtype.*\bind(ex|ices)\b|\bind(ex|ices)\b.*dtype",
+     f"indices of a dtype that the library does not take: {_WIDEN}"),
     ("", "not implemented|not yet implemented|NotImplementedError|has no attribute|no kernel for",
      _lacks),
 )  # fmt: skip
