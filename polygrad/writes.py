@@ -44,36 +44,42 @@ __all__ = ["RetainGrad", "assign", "inplace", "lend", "rebind", "setitem", "writ
 _KIND = {bool: BOOL, int: INTEGER, float: REAL, complex: COMPLEX}
 
 
+def _place(what: str, t: Tensor, value: Any) -> str:
+    """Where an error happened: made when there is one, since writes are many."""
+    return f"{what}{describe([t, value])}"
+
+
 def _check_write(t: Tensor, base: Tensor, recipe: Recipe, value: Any, what: str) -> int:
     """Refuse everything that can be refused, before anything changes; the kind of the value."""
-    where = f"{what}{describe([t, value])}"
     if grad_mode.get() and base.tracked:
         if base.node is None:
             through = "" if t is base else " through a view of it"
             raise InPlaceError(
-                f"in-place write to a leaf that requires grad{through}", where,
+                f"in-place write to a leaf that requires grad{through}", _place(what, t, value),
                 "write under pg.no_grad(), or to t.clone()",
             )  # fmt: skip
         if type(t.alias) is View and t.alias.frozen:
             raise InPlaceError(
                 "in-place write to a view made under no_grad() of a tensor that requires grad",
-                where,
+                _place(what, t, value),
                 "make the view outside no_grad(), or write under no_grad()",
             )  # fmt: skip
     for primitive, _, _ in recipe:
         if primitive.overlaps:
             raise InPlaceError(
                 f"in-place write to the result of {primitive.name}, whose elements share memory",
-                where,
+                _place(what, t, value),
                 "write to t.clone()",
             )  # fmt: skip
     if value is None:
-        raise InvalidTypeError("None is no number", where, "pass a number, an array or a Tensor")
+        raise InvalidTypeError(
+            "None is no number", _place(what, t, value), "pass a number, an array or a Tensor"
+        )
     if not isinstance(value, Tensor):
         return _KIND[type(value)]
     if value.kernels.backend is not t.kernels.backend or value.device != t.device:
         raise DeviceMismatchError(
-            f"operands on two devices: {t.device} and {value.device}", where,
+            f"operands on two devices: {t.device} and {value.device}", _place(what, t, value),
             f'move the value: value.to("{t.device}")',
         )  # fmt: skip
     return value.kernels.kind
@@ -235,16 +241,17 @@ def inplace(
     k = t.kernels
     shape = raw(t).shape
     root, recipe, base, _ = history(t)
-    where = f"in-place {p.name}{describe([t, other])}"
-    kind = _check_write(t, base, recipe, other, f"in-place {p.name}")
+    what = f"in-place {p.name}"
+    kind = _check_write(t, base, recipe, other, what)
     if kind > k.kind or (p.floating and not k.inexact):
         raise DtypeError(
-            f"the result does not fit into a {t.dtype} tensor", where,
+            f"the result does not fit into a {t.dtype} tensor", _place(what, t, other),
             f"write t = {p.name}(t, other), or convert t first",
         )  # fmt: skip
     if isinstance(other, Tensor) and not broadcasts_to(other.shape, shape):
         raise ShapeError(
-            f"shapes {shape} and {other.shape} broadcast to another shape than the target's", where,
+            f"shapes {shape} and {other.shape} broadcast to another shape than the target's",
+            _place(what, t, other),
             "an in-place operation cannot change a shape",
         )  # fmt: skip
     simple = not isinstance(other, Tensor) or other.kernels is k
