@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from polygrad import dtypes
@@ -76,10 +77,7 @@ class Bucket:
         self.flat = (len(self.params) > 1 or k.is_complex) and not alone
         self.in_parts = self.flat and takes_parts(k, rule)
         self.shapes = [tuple(raw(p).shape) for p in self.params]
-        sizes = [math.prod(shape) for shape in self.shapes]
-        self.cuts = [
-            (sum(sizes[:i]), sum(sizes[: i + 1]), shape) for i, shape in enumerate(self.shapes)
-        ]
+        self.cuts = self._cuts() if self.flat else []
         self.real = k.with_dtype(dtypes.real_of(k.dtype))
         shapes = (
             dict.fromkeys(slots, self.shapes) if layout is None
@@ -92,6 +90,11 @@ class Bucket:
             ]
         self.whole: Any = None
         self.parts: list[Any] = [None] * len(self.params)
+
+    def _cuts(self) -> list[tuple[int, int, tuple[int, ...]]]:
+        """Where each parameter begins and ends in the whole, and its shape."""
+        ends = accumulate(map(math.prod, self.shapes), initial=0)
+        return [(a, b, shape) for (a, b), shape in zip(pairwise(ends), self.shapes, strict=True)]
 
     def _guard(self) -> Any:
         guard = self.kernels.guard
