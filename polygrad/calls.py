@@ -219,7 +219,7 @@ def record(
             edges.append(None)
             shapes.append(None)
     values = tuple(t.array for t in outputs)
-    saved = p.save(mask, arrays, values[0] if p.outputs == 1 else values, keywords)
+    saved = p.save(k, mask, arrays, values[0] if p.outputs == 1 else values, keywords)
     node = Node(p, tuple(edges), tuple(shapes), k, saved)
     node.casts = None if casts is None else tuple(casts)
     attach(node, p.outputs, outputs)

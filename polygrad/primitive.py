@@ -8,6 +8,7 @@ A rule's parameter names say what it needs, and exactly that is saved:
 an input's name       that input's saved value
 `out`                 the saved output (a tuple for several)
 `out_1`               of several outputs the second: the others are not kept alive
+`out_mask`            of one output, only where it is not 0: the array is not kept alive
 `<input>_shape`       only the shape: the array is not kept alive
 a keyword's name      the keyword's value
 `i`                   which input, for a primitive of a list of inputs
@@ -142,11 +143,12 @@ class Primitive:
         self.check = check
         self.vjp = dict(vjp)
         self.places = {f"out_{i}": i for i in range(outputs)} if outputs > 1 else {}
+        self.results = ("out", *(self.places if outputs != 1 else ("out_mask",)))
         self._check()
         self.needs = self._needs()
         self._savers: dict[int, Rule] = {}
         self.revivals = tuple(
-            (k, n) for k, n in enumerate(self.needs) if n in ("out", *self.places, *self.inputs)
+            (k, n) for k, n in enumerate(self.needs) if n in (*self.results, *self.inputs)
         )
         declare_forward(name, forward, real=real)
         PRIMITIVES[name] = self
@@ -172,7 +174,7 @@ class Primitive:
     # ---- declaration ------------------------------------------------------------------------
     def legal_names(self) -> set[str]:
         """What a rule's parameters may be called."""
-        names = {"g", "F", "out", *self.places, *self.inputs, *self.keywords}
+        names = {"g", "F", *self.results, *self.inputs, *self.keywords}
         names.update(f"{i}_shape" for i in self.inputs)
         return names | {"i"} if self.variadic else names
 
@@ -200,7 +202,7 @@ class Primitive:
     def _needs(self) -> tuple[str, ...]:
         """The names whose values are saved, in a fixed order."""
         shapes = (f"{i}_shape" for i in self.inputs)
-        order = ("out", *self.places, *self.inputs, *shapes, *self.keywords)
+        order = (*self.results, *self.inputs, *shapes, *self.keywords)
         used = {n for i in self.inputs for n in self.rule_names(i)}
         return tuple(n for n in order if n in used)
 
@@ -226,14 +228,16 @@ class Primitive:
         return {n for i in chosen for n in self.rule_names(i)} & set(self.needs)
 
     # ---- the tape ---------------------------------------------------------------------------
-    def save(self, mask: int, arrays: Sequence[Any], out: Any, keywords: dict[str, Any]) -> Any:
+    def save(
+        self, F: Any, mask: int, arrays: Sequence[Any], out: Any, keywords: dict[str, Any]
+    ) -> Any:
         """The values to save, None for those that no wanted gradient needs."""
         if self.variadic:
             mask = 0  # all are saved if one is
         saver = self._savers.get(mask)
         if saver is None:
             saver = self._savers[mask] = self._saver(mask)
-        return saver(arrays, out, keywords)
+        return saver(F, arrays, out, keywords)
 
     def _saver(self, mask: int) -> Rule:
         """What `save` does for one mask, written out: it runs for every recorded operation."""
@@ -242,8 +246,10 @@ class Primitive:
             source = n if n in self.inputs else n.removesuffix("_shape")
             if n not in wanted:
                 parts.append("None")
-            elif n == "out" or n in self.places:
-                parts.append(n if n == "out" else f"out[{self.places[n]}]")
+            elif n in ("out", "out_mask"):
+                parts.append("out" if n == "out" else "F.mask_of(out)")
+            elif n in self.places:
+                parts.append(f"out[{self.places[n]}]")
             elif n in self.keywords:
                 parts.append(f"k[{n!r}] if {n!r} in k else default[{n!r}]")
             elif self.variadic:
@@ -253,7 +259,7 @@ class Primitive:
                 parts.append(f"a[{i}]" if n in self.inputs else f"shape(a[{i}])")
         scope = {"default": self.keywords, "shape": _shape}
         text = "".join(part + ", " for part in parts)
-        saver: Rule = eval(f"lambda a, out, k: ({text})", scope)  # noqa: S307  names checked above
+        saver: Rule = eval(f"lambda F, a, out, k: ({text})", scope)  # noqa: S307  names checked above
         return saver
 
     def backward(self, node: Node, g: Any, F: Any, saved: Any, wanted: Sequence[bool]) -> list[Any]:
@@ -270,6 +276,8 @@ class Primitive:
                 continue
             if n == "out":
                 values[k] = revive_output(node, values[k])
+            elif n == "out_mask":
+                values[k] = new_tensor(values[k], node.kernels.of(values[k]))
             elif n in self.places:
                 values[k] = _revive_one(node, self.places[n], values[k])
             elif self.variadic:

@@ -174,7 +174,7 @@ def {name}(x, y, z, /):
             (z.node or z) if mz else None,
         )
         n.shapes = (a.shape if mx else None, b.shape if my else None, c.shape if mz else None)
-        n.saved = P.save(mask, (a, b, c), out, {empty})
+        n.saved = P.save(k, mask, (a, b, c), out, {empty})
 """)
 
 
@@ -192,6 +192,8 @@ def _saved_source(p: Primitive, mask: int) -> str:
             parts.append("None")
         elif n in local:
             parts.append(local[n])
+        elif n == "out_mask":
+            parts.append("k.mask_of(out)")
         elif n.endswith("_shape") and n[: -len("_shape")] in local:
             parts.append(f"getattr({local[n[: -len('_shape')]]}, 'shape', ())")
         else:
@@ -261,7 +263,7 @@ def _recorded(
     """Wrap a result, recorded if the mask of tracked inputs is not empty."""
     t = _tensor(out, k)
     if mask and t.kernels.inexact and (mode := grad_mode.get()):
-        t.node = _node(p, k, inputs, arrays, p.save(mask, arrays, t.array, keywords))
+        t.node = _node(p, k, inputs, arrays, p.save(k, mask, arrays, t.array, keywords))
         t.tracked = True
         if mode is not True:
             mode.annotate(t.node)
@@ -274,7 +276,7 @@ def _recorded_several(
     """The same for an operation with several results."""
     made = tuple([_tensor(o, k) for o in out])
     if mask and grad_mode.get() and any(t.kernels.inexact for t in made):
-        saved = p.save(mask, arrays, tuple([t.array for t in made]), keywords)
+        saved = p.save(k, mask, arrays, tuple([t.array for t in made]), keywords)
         attach(_node(p, k, inputs, arrays, saved), p.outputs, made)
     return made
 

@@ -94,6 +94,30 @@ def test_pooling_keeps_places_and_not_its_result():
     assert array() is None
 
 
+def test_relu_keeps_where_it_is_positive_and_not_its_result():
+    x = leaf()
+    y = functional.relu(x)
+    node, array = y.grad_fn, weakref.ref(raw(y))
+    del y
+    assert array() is None
+    assert [a.dtype for a in node.saved] == [np.bool_]
+
+
+def test_a_large_gradient_is_chosen_without_a_second_array():
+    k = pg.asarray(1.0, device="cpu").kernels
+    x, mask = np.ones((SIDE, SIDE), np.float32), np.ones((SIDE, SIDE), bool)
+    assert peak_of(lambda: k.keep(x, mask)) < ARRAY + SMALL
+
+
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.9}])
+def test_sgd_has_room_for_a_part_of_the_parameters(options):
+    w = leaf()
+    w.grad = pg.ones_like(w)
+    optimizer = pg.optim.SGD([w], lr=0.1, **options)
+    optimizer.step()  # which makes the momentum
+    assert peak_of(optimizer.step) < ARRAY / 6
+
+
 def test_a_convolution_needs_no_columns_of_the_whole_batch():
     w = pg.asarray(np.ones((8, 8, 3, 3), np.float32), device="cpu").requires_grad_()
     x = pg.asarray(np.ones((64, 8, 32, 32), np.float32), device="cpu").requires_grad_()

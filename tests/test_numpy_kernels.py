@@ -50,6 +50,9 @@ def layers(dtype):
         yield "linear", (f(rows, 32), f(128, 32), f(128)), {}
         yield "linear", (f(32, rows).T, f(128, 32), None), {}
     yield "keep", (x, x.real > 0), {}
+    large = f(80, 60)
+    yield "keep", (large, large.T.real.reshape(large.shape) > 0), {}
+    yield "keep", (large, large[:1].real > 0), {}
     query, weights, value = f(2, 5, 3, 4).swapaxes(1, 2), f(2, 3, 5, 6), f(2, 3, 6, 4)
     for v in (value, value[..., :1], value[:1]):
         yield "attention_result", (weights, v, query), {}
@@ -153,6 +156,9 @@ def arithmetic(dtype):
         yield "strong_divide", (odd, divisor), {}
     for a in (np.array(TIMES_100, dtype), x, one):
         yield "sigmoid", (a,), {}
+    for a in (x, one, odd, m.T):
+        yield "tanh_adjoint", (a, np.tanh(a)), {}
+    yield "tanh_adjoint", (x, np.tanh(x[0])), {}
     for name in ("softmax", "log_softmax"):
         yield from ((name, (x,), {"axis": a}) for a in (0, 1, -1))
         yield name, (odd[None],), {"axis": 1}

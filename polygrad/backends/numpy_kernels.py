@@ -209,6 +209,15 @@ def _strong_divide(F: Any, x: Array, y: Any) -> Array:
         return x / np.where(x == 0, F.of(y).ones(()), y)
 
 
+def _keep(x: Array, mask: Array) -> Array:
+    """The mask as numbers, times x in its place: large bools are cast faster than multiplied."""
+    if x.size <= SMALL or x.shape != mask.shape:
+        return x * mask
+    out = mask.astype(x.dtype)
+    out *= x
+    return out
+
+
 def _sigmoid(x: Array) -> Array:
     """e^min(x, 0) / (1 + e^-|x|), in two arrays: neither power overflows. Or of complex numbers."""
     if x.dtype.kind == "c":
@@ -222,6 +231,16 @@ def _sigmoid(x: Array) -> Array:
     np.exp(out, out)
     out /= below
     return out
+
+
+def _tanh_adjoint(x: Array, out: Array) -> Array:
+    """x (1 - out^2), in one array."""
+    slope = out * out
+    if not slope.ndim or slope.shape != x.shape or slope.dtype.kind == "c":
+        return x * (1 - slope).conj()
+    np.subtract(1, slope, slope)
+    slope *= x
+    return slope
 
 
 # ---- softmax ------------------------------------------------------------------------------------
@@ -317,7 +336,7 @@ def _cross_entropy_slope(
 
 
 KERNELS: dict[str, Kernel] = {
-    "keep": np.multiply,
+    "keep": _keep,
     "sum": _sum,
     "prod": _in_kind(np.multiply),
     "max": _max,
@@ -351,6 +370,7 @@ KERNELS: dict[str, Kernel] = {
     "strong_multiply": _strong_multiply,
     "strong_divide": _strong_divide,
     "sigmoid": _sigmoid,
+    "tanh_adjoint": _tanh_adjoint,
     "softmax": _softmax,
     "log_softmax": _log_softmax,
     "linear": _linear,

@@ -152,7 +152,7 @@ def _hardswish(F: Any, x: Any) -> Any:
 
 
 # fmt: off
-relu = _row("relu", lambda g, F, out: F.keep(g, out != 0), "max(x, 0).", _relu)
+relu = _row("relu", lambda g, F, out_mask: F.keep(g, out_mask), "max(x, 0).", _relu)
 sigmoid = _row("sigmoid", lambda g, F, out: g * F.conj(out * (1 - out)), "1 / (1 + e^-x).",
                _sigmoid, real=False)
 _softplus_primitive = Primitive("softplus", ("x",), {"x": lambda g, F, x: g * F.sigmoid(x)},

@@ -30,10 +30,10 @@ from typing import Any
 from polygrad.dtypes import COMPLEX, INTEGER, REAL
 from polygrad.errors import DtypeError, InvalidArgumentError
 from polygrad.families import Chapter
-from polygrad.kernels import bind
+from polygrad.kernels import bind, declare_forward
 from polygrad.ops import _special_values
 from polygrad.ops._axes import as_tensor
-from polygrad.primitive import CONSTANT, Primitive
+from polygrad.primitive import CONSTANT, Composite, Primitive
 from polygrad.tensor import Tensor, new_tensor, raw
 from polygrad.views import imag as _imag
 from polygrad.views import real as _real
@@ -98,6 +98,8 @@ keep = Primitive(  # x where the mask is true, 0 elsewhere (NaN where x is infin
     "keep", ("x", "mask"), {"x": lambda g, F, mask: F.keep(g, mask)}, promotes=("x",),
     forward=lambda F, x, mask: x * F.backend.astype(mask, F.of(x).dtype),
 )  # fmt: skip
+Composite("tanh_adjoint", ("x", "out"), lambda F, x, out: x * F.conj(1 - out * out))
+declare_forward("mask_of", lambda x: x != 0)  # what is saved of an array as `out_mask`
 indicator = Primitive(  # 1 where x is true, 0 elsewhere, in the dtype of y
     "indicator", ("x", "y"), {"x": CONSTANT, "y": CONSTANT},
     forward=lambda F, x, y: F.of(y).cast(x), promotes=(),
@@ -159,7 +161,7 @@ tan = unary("tan", lambda g, F, out: g * F.conj(out * out + 1), "The tangent.", 
 sinh = unary("sinh", lambda g, F, x: g * F.conj(F.cosh(x)), "The hyperbolic sine.", floating=True)
 cosh = unary("cosh", lambda g, F, x: g * F.conj(F.sinh(x)), "The hyperbolic cosine.",
              floating=True)
-tanh = unary("tanh", lambda g, F, out: g * F.conj(1 - out * out), "The hyperbolic tangent.",
+tanh = unary("tanh", lambda g, F, out: F.tanh_adjoint(g, out), "The hyperbolic tangent.",
              floating=True)
 asin = unary("asin", lambda g, F, x: F.strong_divide(g, F.conj(F.sqrt(-(x - 1) * (x - -1)))),
              "The inverse sine.", floating=True, domain=_UNIT)
