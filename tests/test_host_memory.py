@@ -9,24 +9,29 @@ import pytest
 
 PAGE = 4096
 SIZE = 100_000  # float32: under the 32 MiB and over the 128 KiB between which glibc learns
-STEPS = 200
+LARGE = 4_000_000  # five of them are more than glibc keeps: 64 MiB
 
-CHILD = f"""
+CHILD = """
 import resource
+import numpy as np
 import polygrad as pg
 
 faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-x = pg.ones({SIZE})
+x = pg.asarray(np.ones({size}, np.float32)).requires_grad_()
 
-def step():
+def sums():
     y = x * x
     return y + x
 
+def bump():
+    pg.exp(-(x * pg.tanh(x * 0.5 + 0.25))).sum().backward()
+    x.grad = None
+
 for _ in range(20):
-    step()
+    {step}()
 before = faults()
-for _ in range({STEPS}):
-    step()
+for _ in range({steps}):
+    {step}()
 print(faults() - before)
 """
 
@@ -34,9 +39,10 @@ print(faults() - before)
 @pytest.mark.skipif(
     platform.libc_ver()[0] != "glibc", reason="only glibc learns (mallopt(3)), 2026-11-30"
 )
-def test_steady_steps_fault_no_pages_in():
+@pytest.mark.parametrize(("step", "size", "steps"), [("sums", SIZE, 200), ("bump", LARGE, 5)])
+def test_steady_steps_fault_no_pages_in(step, size, steps):
     own = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
-    command = [sys.executable, "-c", CHILD]
+    command = [sys.executable, "-c", CHILD.format(step=step, size=size, steps=steps)]
     found = subprocess.run(command, env=own, capture_output=True, text=True, check=True)
-    pages_of_all_results = STEPS * 2 * SIZE * 4 // PAGE
-    assert int(found.stdout) < pages_of_all_results / 50
+    pages_of_two_results = steps * 2 * size * 4 // PAGE
+    assert int(found.stdout) < pages_of_two_results / 50

@@ -109,6 +109,12 @@ def test_a_large_gradient_is_chosen_without_a_second_array():
     assert peak_of(lambda: k.keep(x, mask)) < ARRAY + SMALL
 
 
+def test_the_adjoint_of_tanh_takes_one_array():
+    k = pg.asarray(1.0, device="cpu").kernels
+    x = np.ones((SIDE, SIDE), np.float32)
+    assert peak_of(lambda: k.tanh_adjoint(x, x)) < ARRAY + SMALL
+
+
 @pytest.mark.parametrize("options", [{}, {"momentum": 0.9}])
 def test_sgd_has_room_for_a_part_of_the_parameters(options):
     w = leaf()
