@@ -27,7 +27,7 @@ KNOWN_GAPS = (
         kind="accuracy",
     ),
     KnownGap(
-        "acos|asin|sqrt", "on the side of the cut below -1 that has -0 as imaginary part, the conjugate",
+        "acos|asin|sqrt", "the conjugate, on the side of the cut below 0 that has -0 as imaginary part",
         dtypes=("complex64", "complex128"), samples=("hard-*",), **_ACCURACY,
     ),
     KnownGap(
