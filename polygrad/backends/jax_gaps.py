@@ -27,7 +27,8 @@ KNOWN_GAPS = (
         kind="accuracy",
     ),
     KnownGap(
-        "acos|asin|sqrt", "the conjugate, on the side of the cut below 0 that has -0 as imaginary part",
+        "acos|asin|sqrt",
+        "the conjugate on the side of the cut below 0 that has -0 as its imaginary part",
         dtypes=("complex64", "complex128"), samples=("hard-*",), **_ACCURACY,
     ),
     KnownGap(
