@@ -76,6 +76,17 @@ def test_pieces_compute_what_the_forward_does(monkeypatch, dtype, axes, piece):
     assert seen == set(CONVOLUTIONS)
 
 
+@pytest.mark.parametrize("weight", [np.inf, np.nan])
+def test_a_weight_that_is_no_number_spoils_only_what_it_is_multiplied_with(weight):
+    k = find_kernels("cpu", "float32")
+    g, w = np.ones((1, 1, 2, 2), np.float32), np.ones((1, 1, 2, 2), np.float32)
+    w[0, 0, 0, 0] = weight
+    given = {"stride": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1), "groups": 1}
+    got = k.convolution_adjoint_x(g, w, size=(3, 3), **given)
+    want = [[weight, weight, 1], [weight, weight, 2], [1, 2, 1]]
+    np.testing.assert_array_equal(got[0, 0], want)
+
+
 def test_the_result_is_channels_first_in_memory():
     """So the next layer finds it as it likes it: Note [Channels first]."""
     k, f = find_kernels("cpu", "float32"), sampler("float32")

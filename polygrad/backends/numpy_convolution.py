@@ -14,7 +14,8 @@ The adjoint for x adds the columns to where they were taken from, for each place
 as long as the last axis, which are short, and NumPy takes longer to go from row to row than to add.
 Between windows that are one step apart, the rows of an image lie end to end in memory, but for what
 the padded input is longer. Where the cotangent has zeros there, the product has them too, and what
-each place of the kernel has of a sample is added in one run.
+each place of the kernel has of a sample is added in one run. Not if a weight is infinite or NaN:
+its product with these zeros would be NaN.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def _adjoint_x(
     """See the notes."""
     kernel, windows = w.shape[2:], g.shape[2:]
     regular = g.size and w.size and all(s == 1 for s in stride) and min(map(min, padding)) >= 0
-    if not regular or math.prod(kernel) == 1:
+    if not regular or math.prod(kernel) == 1 or not np.isfinite(w).all():
         plain = _forward("convolution_adjoint_x")
         return plain(F, g, w, size, stride, padding, dilation, groups)
     padded = tuple(n + lo + hi for n, (lo, hi) in zip(size, padding, strict=True))
