@@ -103,6 +103,16 @@ def test_relu_keeps_where_it_is_positive_and_not_its_result():
     assert [a.dtype for a in node.saved] == [np.bool_]
 
 
+def test_hooks_see_what_relu_keeps_of_a_single_number():
+    """NumPy's comparison of two 0-d arrays is a scalar."""
+    seen, x = [], pg.asarray(np.float64(2), device="cpu").requires_grad_()
+    with pg.autograd.saved_tensors_hooks(lambda t: seen.append(t.dtype) or t, lambda t: t):
+        y = functional.relu(x)
+    assert seen == [pg.bool]
+    (g,) = pg.autograd.grad(y * y, [x], create_graph=True)
+    assert g.detach().item() == 4
+
+
 def test_a_large_gradient_is_chosen_without_a_second_array():
     k = pg.asarray(1.0, device="cpu").kernels
     x, mask = np.ones((SIDE, SIDE), np.float32), np.ones((SIDE, SIDE), bool)

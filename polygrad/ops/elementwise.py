@@ -68,6 +68,12 @@ def _strong_multiply(F: Any, x: Any, y: Any) -> Any:
     return x * F.where(x == 0, 0, y)
 
 
+def _mask_of(F: Any, x: Any) -> Any:
+    """What is saved as `out_mask`; of a 0-d array, libraries may return a scalar."""
+    found = x != 0
+    return found if type(found) is F.array_type else F.coerce(found)
+
+
 def _strong_divide(F: Any, x: Any, y: Any) -> Any:
     if not hasattr(y, "shape"):
         if y != 0:
@@ -99,7 +105,7 @@ keep = Primitive(  # x where the mask is true, 0 elsewhere (NaN where x is infin
     forward=lambda F, x, mask: x * F.backend.astype(mask, F.of(x).dtype),
 )  # fmt: skip
 Composite("tanh_adjoint", ("x", "out"), lambda F, x, out: x * F.conj(1 - out * out))
-declare_forward("mask_of", lambda x: x != 0)  # what is saved of an array as `out_mask`
+declare_forward("mask_of", _mask_of)
 indicator = Primitive(  # 1 where x is true, 0 elsewhere, in the dtype of y
     "indicator", ("x", "y"), {"x": CONSTANT, "y": CONSTANT},
     forward=lambda F, x, y: F.of(y).cast(x), promotes=(),
