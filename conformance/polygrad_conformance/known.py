@@ -132,17 +132,18 @@ class KnownFailures:
         today = dt.datetime.now(dt.UTC).date()
         used: dict[int, list[str]] = {}
         run.results = _resting([self._judged(r, run, used, today) for r in run.results])
+        whole = not run.selection and run.level != "smoke"
         for i, entry in enumerate(self.entries):
             if not _applies(entry, run):
                 continue
             met = used.get(i, [])
             if entry.expired(today):
                 run.stale.append(f"{entry} expired on {entry.expires}: mend it, or say until when")
-            elif not met and not run.selection and run.level != "smoke":
+            elif whole and not met:
                 run.stale.append(f"{entry} selects nothing: delete it")
-            elif _EARLIER in met and not _FAILED & set(met):
+            elif whole and _EARLIER in met and not _FAILED & set(met):
                 run.stale.append(f"{entry}: an earlier entry has what fails of it: delete it")
-            elif met and not _FAILED & set(met) and "known" not in met:
+            elif met and not (_FAILED | {"known", _EARLIER}) & set(met):
                 run.stale.append(f"{entry}: all of its {len(met)} checks pass: delete it")
 
     def _judged(

@@ -274,6 +274,16 @@ def test_an_entry_of_which_an_earlier_one_has_all_is_stale():
     assert "[op=exp]: an earlier entry has what fails of it: delete it" in said
 
 
+@pytest.mark.parametrize("part", [{"selection": "exp/float32"}, {"level": "smoke"}])
+def test_a_part_of_the_cases_does_not_show_that_an_entry_is_stale_beside_another(part):
+    """It may have failures of its own among the others."""
+    made = failing()
+    for field, value in part.items():
+        setattr(made, field, value)
+    KnownFailures([entry(), entry("op=exp")]).apply(made)
+    assert not made.stale
+
+
 @pytest.mark.parametrize(
     ("fields", "status"),
     [({}, "known"), ({"measured": "1e-9 ulp"}, "fail"), ({"expires": "2020-01-01"}, "fail")],
