@@ -18,6 +18,7 @@ from typing import Any
 
 from polygrad_conformance.case import SuiteError
 from polygrad_conformance.record import Result, Run
+from polygrad_conformance.report.plain import one_line
 
 __all__ = ["KINDS", "Known", "KnownFailures", "draft", "from_backend"]
 
@@ -240,7 +241,7 @@ def draft(run: Run) -> str:
             continue  # an earlier entry takes them all: this one would be stale at once
         drafted.append(Known(select, "untriaged"))
         measured = max((r.measured for r in members if r.measured is not None), default=None)
-        said = (members[0].message.splitlines() or [""])[0][:100]
+        said = one_line(members[0].message, 100)
         more = f" (and {len(members) - 1} more)" if len(members) > 1 else ""
         lines = ["[[known]]", f'select = "{select}"', 'kind = "untriaged"',
                  f'reason = ""  # {said}{more}', 'url = ""  # of a bug or spec']  # fmt: skip

@@ -358,6 +358,12 @@ def test_what_is_drafted_holds_for_the_same_run():
     assert "(and 1 more)" in text
 
 
+@pytest.mark.parametrize("message", ["\x1b[31mboom\x1b[0m", "boom\x00", "", "\nboom"])
+def test_a_draft_can_be_read_whatever_the_library_said(message):
+    (table,) = tomllib.loads(draft(failing(message=message)))["known"]
+    assert table["kind"] == "untriaged"
+
+
 def test_a_list_is_appended_to_once(toys, tmp_path, monkeypatch):
     """Behind the comment that `new` writes; what is on the list is not drafted again."""
     monkeypatch.chdir(toys)
