@@ -110,6 +110,11 @@ def test_hints(message, words):
     assert bool(said) == bool(words)
 
 
+def test_a_function_of_a_chapter_is_hinted_by_the_name_of_its_kernel():
+    said = hint(result("linalg.svd/float32/value/0", "error", message="NotImplementedError: svd"))
+    assert "self.through_host('svd')" in said
+
+
 def test_a_command_is_quoted():
     run = replace(run_of(), backend="my chip; rm -rf /")
     words = shlex.split(command(run, result("a$b/float32/value/0@`x`", "fail")))

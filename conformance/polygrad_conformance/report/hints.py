@@ -14,8 +14,8 @@ __all__ = ["hint"]
 
 def _lacks(result: Result) -> str:
     load_all()
-    if result.op in FORWARDS:
-        name = result.op
+    name = result.op.rpartition(".")[2]  # linalg.svd is served by svd
+    if name in FORWARDS:
         serve = f"self.kernel({name!r})(function) or self.through_host({name!r})"
     else:
         serve = (
