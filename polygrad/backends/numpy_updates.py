@@ -80,12 +80,10 @@ def _descend(p: Array, g: Array, lr: float) -> None:
     if p.size <= length or not (p.flags.c_contiguous and g.flags.c_contiguous):
         p -= lr * g
         return
-    p, g, rate = p.reshape(-1), g.reshape(-1), np.array(lr, p.dtype)
-    room = np.empty(length, p.dtype)
+    p, g = p.reshape(-1), g.reshape(-1)
     for start in range(0, p.size, length):
         part = p[start : start + length]
-        change = np.multiply(g[start : start + length], rate, room[: part.size])
-        np.subtract(part, change, part)
+        part -= lr * g[start : start + length]
 
 
 @_in_pieces

@@ -424,6 +424,24 @@ def test_an_update_in_pieces_is_the_update_of_the_whole(rule, monkeypatch):
     np.testing.assert_array_equal(*pieces)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_elements_of_a_large_parameter_are_updated_as_those_of_a_small_one(dtype, monkeypatch):
+    """Also in bfloat16, whose product with a number NumPy makes in float32."""
+    from polygrad.backends import numpy_updates
+
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes", reason="bfloat16 needs ml_dtypes (2026-11-30: optional)")
+    made = []
+    for smallest in (1 << 14, 100):
+        monkeypatch.setattr(numpy_updates, "SMALLEST", smallest)
+        start = pg.tensor(np.linspace(-1, 1, 1000)).astype(getattr(pg, dtype))
+        w = pg.nn.Parameter(start)
+        w.grad = start * 0.7 + 0.1
+        pg.optim.SGD([w], lr=0.3).step()
+        made.append(host(w))
+    np.testing.assert_array_equal(*made)
+
+
 @pytest.mark.parametrize("shape", [(), (0, 3), (1,)])
 @pytest.mark.parametrize("name", [
     "SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "Lion", "RMSprop", "Adagrad", "Adadelta",
