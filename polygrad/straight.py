@@ -217,14 +217,16 @@ def _any_call(p: Primitive) -> Callable[..., Any]:
     another dtype on the same device.
     """
     defaults, name, floating = p.keywords, p.name, p.floating
-    straight, casting = not p.variadic, p.name in POLICY
+    casting = p.name in POLICY
     promoted = tuple(i in p.promotes for i in p.inputs)
+    leading = promoted.index(True) if True in promoted else None
     finish = _recorded if p.outputs == 1 else _recorded_several
 
     def call(*inputs: Any, **keywords: Any) -> Any:
         given = {**defaults, **keywords} if keywords else defaults
-        if straight and len(inputs) == len(promoted) and not (casting and ACTIVE):
-            k: Kernels | None = None
+        if leading is not None and len(inputs) == len(promoted) and not (casting and ACTIVE):
+            lead = inputs[leading]
+            k: Kernels | None = lead.kernels if isinstance(lead, Tensor) else None
             arrays: list[Any] = []
             mask, bit = 0, 1
             for x, joins in zip(inputs, promoted, strict=True):
@@ -252,6 +254,39 @@ def _any_call(p: Primitive) -> Callable[..., Any]:
                         raise explain(p, inputs, error) from error
                     return finish(p, k, inputs, arrays, mask, out, given)
         return apply(p, inputs, dict(given))
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def _call_of_many(p: Primitive) -> Callable[..., Any]:
+    """The call of a primitive of a sequence; straight if it has Tensors of one Kernels."""
+    defaults, name, floating = p.keywords, p.name, p.floating
+    casting = p.name in POLICY
+    finish = _recorded if p.outputs == 1 else _recorded_several
+
+    def call(inputs: Any, **keywords: Any) -> Any:
+        given = {**defaults, **keywords} if keywords else defaults
+        lead = inputs[0] if type(inputs) in (list, tuple) and inputs else None
+        if isinstance(lead, Tensor) and not (casting and ACTIVE):
+            k: Kernels = lead.kernels
+            arrays: list[Any] = []
+            mask = 0
+            for x in inputs:
+                if not isinstance(x, Tensor) or x.kernels is not k:
+                    break
+                a = x.array
+                arrays.append(refresh(x) if a is None else a)
+                if x.tracked:
+                    mask = 1
+            else:
+                if k.inexact or not floating:
+                    try:
+                        out = getattr(k, name)(arrays, **given)
+                    except Exception as error:
+                        raise explain(p, inputs, error) from error
+                    return finish(p, k, inputs, arrays, mask, out, given)
+        return apply(p, (inputs,), dict(given))
 
     call.__name__ = call.__qualname__ = name
     return call
@@ -318,7 +353,7 @@ def make_call(p: Primitive, *, form: str = "function") -> Callable[..., Any]:
     elif arity == 3 and all_promoted and not p.keywords:
         source = _ternary_source
     else:
-        return _any_call(p)
+        return _call_of_many(p) if p.variadic else _any_call(p)
 
     def compile_call() -> Callable[..., Any]:
         code = compile(source(p, form), f"<call of {p.name}>", "exec")
