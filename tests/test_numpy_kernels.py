@@ -50,6 +50,9 @@ def layers(dtype):
         yield "linear", (f(rows, 32), f(128, 32), f(128)), {}
         yield "linear", (f(32, rows).T, f(128, 32), None), {}
     yield "keep", (x, x.real > 0), {}
+    ties = np.array([[1, 0.7, NAN], [-1, 0.5, 1], [0.6, 1, 2]], dtype)
+    for a in (x, ties, x[:0], np.stack([ties, ties.T]), np.zeros((3, 2), dtype)):
+        yield "pivots", (a,), {}
     large = f(80, 60)
     yield "keep", (large, large.T.real.reshape(large.shape) > 0), {}
     yield "keep", (large, large[:1].real > 0), {}

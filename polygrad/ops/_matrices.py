@@ -157,9 +157,8 @@ def _pivots(F: Any, v: Any) -> Any:
     if 0 in v.shape:
         return size > 0
     big = size >= F.xp.max(size, axis=-2, keepdims=True) * 0.6
-    first = F.xp.argmax(F.of(size).cast(big), axis=-2, keepdims=True)
-    rows = F.xp.arange(v.shape[-2], dtype=first.dtype, device=F.native_device)
-    return big & (rows[:, None] == first)
+    count = F.xp.cumulative_sum(F.of(size).cast(big), axis=-2)
+    return big & (count == 1)
 
 
 def _chop(F: Any, x: Any, gap: Any, scale: Any, size: Any) -> Any:

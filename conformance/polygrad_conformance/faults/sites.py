@@ -7,7 +7,8 @@ classes of damage that operations take; what changes its arguments has classes o
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from polygrad.registry import find_kernels
 from polygrad.tensor import Tensor, on_host
 from polygrad_conformance.faults.damage import DAMAGES
 from polygrad_conformance.faults.damage_gradients import of_cotangents
-from polygrad_conformance.faults.device import FAULTY, FaultyBackend
+from polygrad_conformance.faults.device import FAULTY, FaultyBackend, install
 from polygrad_conformance.faults.planting import Class, Function, touch
 
 __all__ = ["OWN", "site"]
@@ -251,6 +252,19 @@ def _in_memory_order(receive: Function) -> Function:
     return faulty
 
 
+@contextmanager
+def _idle(op: str) -> Iterator[None]:
+    """A kernel is registered for what no operation asks kernels for."""
+    del op
+    backend = install()
+    touch()
+    backend.kernel("gather")(np.take_along_axis)
+    try:
+        yield
+    finally:
+        del backend.table.entries["gather", None, None]
+
+
 # By the op, or what its name begins with: classes of damage by name, in place of the general ones.
 OWN: dict[str, dict[str, Class]] = {
     "nn.utils.": {"gradients one per cent longer": Class("value", _longer)},
@@ -276,6 +290,7 @@ OWN: dict[str, dict[str, Class]] = {
     "structure.": {
         name: DAMAGES[name] for name in ("first element", "last element", "call refused")
     },
+    "kernels": {"a kernel that nothing calls": Class("claims", planted=_idle)},
     "transfer": {
         "payloads and signs lost": Class("value", _sent(_without_payload)),
         "last element lost": Class("value", _sent(_last_lost)),
