@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polygrad.calls import apply, attach, explain
+from polygrad.calls import apply, explain, record
 from polygrad.casting import ACTIVE, POLICY
 from polygrad.config import grad_mode
 from polygrad.registry import backend_of
@@ -298,7 +298,16 @@ def _recorded(
     """Wrap a result, recorded if the mask of tracked inputs is not empty."""
     t = _tensor(out, k)
     if mask and t.kernels.inexact and (mode := grad_mode.get()):
-        t.node = _node(p, k, inputs, arrays, p.save(k, mask, arrays, t.array, keywords))
+        edges, shapes = [], []
+        for x, a in zip(inputs, arrays, strict=True):
+            if x is not None and x.tracked:
+                edges.append(x.node or x)
+                shapes.append(a.shape)
+            else:
+                edges.append(None)
+                shapes.append(None)
+        saved = p.save(k, mask, arrays, t.array, keywords)
+        t.node = Node(p, tuple(edges), tuple(shapes), k, saved)
         t.tracked = True
         if mode is not True:
             mode.annotate(t.node)
@@ -310,9 +319,8 @@ def _recorded_several(
 ) -> tuple[Tensor, ...]:
     """The same for an operation with several results."""
     made = tuple([_tensor(o, k) for o in out])
-    if mask and grad_mode.get() and any(t.kernels.inexact for t in made):
-        saved = p.save(k, mask, arrays, tuple([t.array for t in made]), keywords)
-        attach(_node(p, k, inputs, arrays, saved), p.outputs, made)
+    if mask and grad_mode.get():
+        record(p, k, inputs, arrays, None, made, keywords)
     return made
 
 
@@ -320,18 +328,6 @@ def _tensor(out: Any, k: Kernels) -> Tensor:
     if type(out) is not k.array_type:
         out = k.coerce(out)
     return new_tensor(out, k if out.dtype is k.native_dtype else k.of(out))
-
-
-def _node(p: Primitive, k: Kernels, inputs: Any, arrays: Any, saved: Any) -> Node:
-    edges, shapes = [], []
-    for x, a in zip(inputs, arrays, strict=True):
-        if x is not None and x.tracked:
-            edges.append(x.node or x)
-            shapes.append(a.shape)
-        else:
-            edges.append(None)
-            shapes.append(None)
-    return Node(p, tuple(edges), tuple(shapes), k, saved)
 
 
 def make_call(p: Primitive, *, form: str = "function") -> Callable[..., Any]:
