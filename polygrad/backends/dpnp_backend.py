@@ -176,7 +176,8 @@ class DpnpBackend(Backend):
             return DeviceMismatchError(
                 f"an array on a queue of its own of {self._by_native[native]}",
                 "polygrad uses one queue for each device",
-                f'pass array.to_device("{name}"), which shares its memory',
+                'call array.sycl_queue.wait(), since no queue waits for another, '
+                f'and pass array.to_device("{name}"), which shares its memory',
             )
         return DeviceMismatchError(
             f"an array on {name}, which polygrad does not use",
