@@ -95,8 +95,33 @@ def test_activations_have_their_limits_at_infinity(function, low, high, dtype):
     assert all(map(math.isfinite, x.grad.tolist()))
 
 
-def test_relu_gradient_at_zero_and_through_nan():
-    assert gradient(F.relu, [-1.0, 0.0, -0.0, 2.0, NAN]) == [0, 0, 0, 1, 1]
+def test_relu_gradient_at_zero():
+    assert gradient(F.relu, [-1.0, 0.0, -0.0, 2.0]) == [0, 0, 0, 1]
+
+
+CHOOSING = {  # a function, and where it takes nothing of [-4, 0, 0.25, 4]
+    "relu": (F.relu, [1, 1, 0, 0]), "relu6": (F.relu6, [1, 1, 0, 0]),
+    "hardtanh": (F.hardtanh, [1, 0, 0, 1]), "softshrink": (F.softshrink, [0, 1, 1, 0]),
+    "hardshrink": (F.hardshrink, [0, 1, 1, 0]),
+    "hardshrink of all": (lambda x: F.hardshrink(x, -1.0), [0, 0, 0, 0]),
+    "threshold": (lambda x: F.threshold(x, 0.1, 20.0), [1, 1, 0, 0]),
+    "max_pool1d": (lambda x: F.max_pool1d(x[None], 4)[0], [1, 1, 1, 0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHOOSING)
+def test_what_was_not_chosen_has_no_part_in_infinite_gradients(name, device):
+    function, lost = CHOOSING[name]
+    for value in (INF, -INF, NAN):
+        x = pg.tensor([-4.0, 0.0, 0.25, 4.0], device=device, requires_grad=True)
+        y = function(x)
+        y.backward(pg.full_like(y, value))
+        assert_close(x.grad, np.where(lost, 0, value).astype(np.float32))
+
+
+def test_gradients_go_through_nan():
+    for function in (F.relu, F.hardtanh, F.softshrink, F.hardshrink):
+        assert gradient(function, [NAN]) == [1.0], function
 
 
 def test_inplace_writes_to_the_input():

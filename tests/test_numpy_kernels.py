@@ -49,7 +49,9 @@ def layers(dtype):
     for rows in (8, 48, 49):  # about where the product of few rows is taken another way
         yield "linear", (f(rows, 32), f(128, 32), f(128)), {}
         yield "linear", (f(32, rows).T, f(128, 32), None), {}
-    yield "keep", (x, x.real > 0), {}
+    extreme = np.array([INF, -INF, NAN, -0.0, INF, NAN], dtype)
+    for a, mask in ((x, x.real > 0), (extreme, np.arange(6) < 4), (x[0, 0], x[0, 0] == 0)):
+        yield "keep", (a, np.asarray(mask)), {}
     ties = np.array([[1, 0.7, NAN], [-1, 0.5, 1], [0.6, 1, 2]], dtype)
     for a in (x, ties, x[:0], np.stack([ties, ties.T]), np.zeros((3, 2), dtype)):
         yield "pivots", (a,), {}

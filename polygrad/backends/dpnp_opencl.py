@@ -56,7 +56,7 @@ kernel void relu(IN(x), OUT(out)) {
 }
 kernel void keep(IN(x), global const uchar *mask_memory, long mask_start, OUT(out)) {
     size_t i = get_global_id(0);
-    AT(out) = AT(x) * (real)AT(mask);
+    AT(out) = AT(mask) ? AT(x) : 0;
 }
 kernel void sgd(IN(p), IN(g), OUT(out), real sign, real decay, real lr) {
     size_t i = get_global_id(0);

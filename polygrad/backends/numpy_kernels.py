@@ -209,13 +209,23 @@ def _strong_divide(F: Any, x: Array, y: Any) -> Array:
         return x / np.where(x == 0, F.of(y).ones(()), y)
 
 
+_BITS = {size: np.dtype(f"i{size}") for size in (2, 4, 8)}
+
+
 def _keep(x: Array, mask: Array) -> Array:
-    """The mask as numbers, times x in its place: large bools are cast faster than multiplied."""
-    if x.size <= SMALL or x.shape != mask.shape:
-        return x * mask
-    out = mask.astype(x.dtype)
-    out *= x
-    return out
+    """The product of the bits of x and the mask, for which infinities and NaN are plain numbers.
+
+    `where` takes five to twenty times as long if the mask is random. Large masks are cast faster
+    than multiplied.
+    """
+    bits = _BITS.get(x.itemsize)
+    if bits is None:
+        return np.where(mask, x, np.zeros((), x.dtype))
+    if x.shape != mask.shape:
+        return (x.view(bits) * mask).view(x.dtype)
+    out = mask.astype(bits)
+    out *= x.view(bits)
+    return out.view(x.dtype)
 
 
 def _sigmoid(x: Array) -> Array:

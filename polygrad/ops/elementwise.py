@@ -100,9 +100,9 @@ strong_divide = Primitive(
     },
     forward=_strong_divide, floating=True, weak=True, elementwise=True,
 )  # fmt: skip
-keep = Primitive(  # x where the mask is true, 0 elsewhere (NaN where x is infinite)
+keep = Primitive(  # x where the mask is true, 0 elsewhere
     "keep", ("x", "mask"), {"x": lambda g, F, mask: F.keep(g, mask)}, promotes=("x",),
-    forward=lambda F, x, mask: x * F.backend.astype(mask, F.of(x).dtype),
+    forward=lambda F, x, mask: F.xp.where(mask, x, F.of(x).zeros(())),
 )  # fmt: skip
 Composite("tanh_adjoint", ("x", "out"), lambda F, x, out: x * F.conj(1 - out * out))
 declare_forward("mask_of", _mask_of)

@@ -14,14 +14,13 @@ _table = Chapter("shrinkage", "nn.functional")
 
 # fmt: off
 _softshrink = Primitive(
-    "softshrink", ("x",),
-    {"x": lambda g, F, x, lambd: F.keep(g, F.abs(x) > lambd)},
+    "softshrink", ("x",), {"x": lambda g, F, out_mask: F.keep(g, out_mask)},
     forward=lambda F, x, lambd: positive_part(F, x - lambd) + negative_part(F, x + lambd),
     floating=True, real=True, keywords={"lambd": 0.5},
 )
 _hardshrink = Primitive(
     "hardshrink", ("x",),
-    {"x": lambda g, F, x, lambd: F.keep(g, F.abs(x) > lambd)},
+    {"x": lambda g, F, out, lambd: F.keep(g, ~(F.abs(out) <= lambd))},
     forward=lambda F, x, lambd: F.xp.where(F.xp.abs(x) <= lambd, F.zeros(()), x),
     floating=True, real=True, keywords={"lambd": 0.5},
 )
