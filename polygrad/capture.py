@@ -9,15 +9,16 @@ into the memory that the step began with, and the tensors get that memory back: 
 where the one before has ended. What is state has to be known: the parameters, buffers and gradients
 of the modules, and the parameters and state of the optimisers, that `cuda_graph` is given.
 
-Numbers of Python's are part of the recorded operations. So an optimiser whose numbers change from
-step to step, as Adam's correction of its averages does, cannot be recorded, nor can random numbers:
-both are refused. Index ranges are checked in the warm-up only.
+Numbers of Python's are part of the recorded operations; but those of an optimiser, which change
+from step to step, are written anew before each replay: Note [Numbers of a replay]. Random numbers
+are not, and are refused. Index ranges are checked in the warm-up only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 from polygrad import random
@@ -29,7 +30,9 @@ from polygrad.errors import (
     ShapeError,
 )
 from polygrad.nn.module import Module
+from polygrad.optim.bucket import Bucket
 from polygrad.optim.optimizer import Optimizer
+from polygrad.optim.recorded import RecordedUpdate, refuse_changing
 from polygrad.registry import find_backend
 from polygrad.tensor import Tensor, new_tensor, raw
 from polygrad.tree import tree_map
@@ -62,8 +65,8 @@ def cuda_graph(
         Tensors of one CUDA device. Calls of the graph copy theirs into memory of its own.
     modules, optimizers
         Everything that the step changes beside what it returns: see Note [State in a graph].
-        Of the optimisers those whose update is the same at each step: SGD, RMSprop, Adadelta,
-        Rprop, Lion, Muon. With Adam, record forward and backward, and call `step()` outside.
+        Of the optimisers all but Adafactor and LBFGS: with those, record forward and backward,
+        and call `step()` outside.
     warmup
         How often the step is called as it is; at least 2.
 
@@ -72,8 +75,10 @@ def cuda_graph(
     Graph
         Call it with inputs like the first. What it returns are always the same Tensors, whose
         values the next call overwrites, as it does those of the state: `clone()` what shall last,
-        and save a `state_dict()` before the next call. The learning rate and all other numbers are
-        those that were recorded.
+        and save a `state_dict()` before the next call. The options of the optimisers are those of
+        each call, the learning rate of a schedule among them (Muon's are those that were recorded,
+        and a call after a change is refused); other Python numbers are those that were recorded.
+        What is loaded into modules or optimisers after the recording it does not see.
 
     Raises
     ------
@@ -121,8 +126,11 @@ class Graph:
         self.device = inputs[0].device
         self._backend = find_backend(self.device.kind)
         recording = self._backend.recording(self.device)  # raises where there are no graphs
-        _refuse_changing(optimizers)
+        for optimizer in optimizers:
+            if not optimizer.elementwise:  # no kernel takes its numbers from memory
+                refuse_changing(optimizer)
         self._optimizers = optimizers
+        self._updates: list[RecordedUpdate] = []
         params = [p for o in optimizers for g in o.param_groups for p in g["params"]]
         found = [*(t for m in modules for t in (*m.parameters(), *m.buffers())), *params]
         self._tensors = list({id(t): t for t in found}.values())
@@ -131,11 +139,9 @@ class Graph:
         _warm_up(step, self.inputs, warmup)
         with self._guard():
             homes = self._settle()
-            with recording as self._recording:
+            with self._counting(), recording as self._recording:
                 made = step(*self.inputs)
                 self._return(homes)
-        for own in self._own_states():
-            own["step"] -= 1
         self.outputs = tree_map(
             lambda t: new_tensor(raw(t), t.kernels) if isinstance(t, Tensor) else t, made
         )
@@ -163,13 +169,42 @@ class Graph:
             for x, home in zip(inputs, self.inputs, strict=True):
                 if x is not home:
                     self._recording.write(raw(home), raw(x))
+            for update in self._updates:
+                update.renew(self._recording)
             with self.inputs[0].kernels.explaining("replaying a CUDA graph"):
                 self._recording.replay()
-        for own in self._own_states():
-            own["step"] += 1
-        for optimizer in self._optimizers:
-            optimizer.steps_taken += 1
+        for optimizer, steps in zip(self._optimizers, self._steps, strict=True):
+            optimizer.steps_taken += steps
         return self.outputs
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        """See what the optimisers do; they have not done it afterwards."""
+        taken = [o.steps_taken for o in self._optimizers]
+        numbers = [
+            (own, {name: v for name, v in own.items() if not isinstance(v, Tensor)})
+            for own in self._own_states()
+        ]
+        for optimizer in self._optimizers:
+            optimizer.observer = partial(self._observe, optimizer)
+        try:
+            yield
+        finally:
+            for optimizer in self._optimizers:
+                optimizer.observer = None
+            for own, values in numbers:
+                own.update(values)
+            self._steps = [o.steps_taken - n for o, n in zip(self._optimizers, taken, strict=True)]
+            for optimizer, before in zip(self._optimizers, taken, strict=True):
+                optimizer.steps_taken = before
+
+    def _observe(
+        self, optimizer: Optimizer, i: int, bucket: Bucket, keywords: dict[str, Any]
+    ) -> None:
+        """Note an update that was recorded, with what its kernels read."""
+        made = self._recording
+        numbers, made.numbers = made.numbers, []
+        self._updates.append(RecordedUpdate(optimizer, i, bucket.params, keywords, numbers))
 
     def _guard(self) -> Any:
         guard = self._backend.guard(self.device)
@@ -245,16 +280,6 @@ class _Home:
             self.owner[self.name] = self.tensor
         elif self.owner is not None:
             setattr(self.owner, self.name, self.tensor)
-
-
-def _refuse_changing(optimizers: list[Optimizer]) -> None:
-    """Refuse optimisers whose update is another function at each step."""
-    for optimizer in optimizers:
-        if not optimizer.same_each_step:
-            raise InvalidArgumentError(
-                f"the numbers of {type(optimizer).__name__} change from step to step", "cuda_graph",
-                "record forward and backward, and call optimizer.step() after the graph",
-            )  # fmt: skip
 
 
 def _warm_up(step: Callable[..., Any], inputs: list[Tensor], times: int) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-__all__ = ["Lane", "Recording"]
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Lane", "Numbers", "Recording"]
 
 
 class Lane(Protocol):
@@ -25,11 +29,35 @@ class Lane(Protocol):
         """Let the host wait for what was submitted here."""
 
 
+class Numbers(NamedTuple):
+    """Numbers that a recorded kernel reads from memory, rather than from its arguments.
+
+    `reckon(keywords)` are those of a call with other keywords.
+    """
+
+    array: Any
+    reckon: Callable[[Mapping[str, Any]], Sequence[float]]
+
+
 class Recording(Protocol):
-    """What was submitted once, to be submitted again; whole when its context has ended."""
+    """What was submitted once, to be submitted again; whole when its context has ended.
+
+    Attributes
+    ----------
+    numbers
+        Those that kernels have been given, in their order.
+    """
+
+    numbers: list[Numbers]
 
     def replay(self) -> None:
-        """Submit all of it to the current queue."""
+        """Submit what `renew` was given, then all that was recorded, to the current queue."""
+
+    def place(self, values: np.ndarray[Any, Any]) -> Any:
+        """An array that holds these values at each replay, or those of the last `renew`."""
+
+    def renew(self, target: Any, values: np.ndarray[Any, Any]) -> None:
+        """Let an array made by `place` hold other values from the next replay on."""
 
     def write(self, target: Any, value: Any) -> None:
         """Copy values into the memory of another array, of the same shape."""

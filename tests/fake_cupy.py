@@ -3,9 +3,10 @@
 It has two devices, and the habits of CuPy that the plugin is there to make good: work happens on
 the current device and, here, refuses arrays of the other; an index that is out of range is taken
 modulo the length of its axis; a write to equal places keeps any of the values (here the first);
-atomic addition knows few dtypes; `device=` is ignored. Streams and events write down who waits for
-whom in LOG; a graph writes down the calls made while it is recorded, and repeats them, into the
-memory that they filled.
+atomic addition knows few dtypes; `device=` is ignored; while a graph is recorded neither a product
+of floating matrices (cuBLAS) nor a copy from the host is taken. Streams and events write down who
+waits for whom in LOG; a graph writes down the calls made while it is recorded, and repeats them,
+into the memory that they filled.
 """
 
 from __future__ import annotations
@@ -162,6 +163,8 @@ def on_current(function):
     """A function of NumPy on the current device; it ignores `device`."""
 
     def inner(*args, device=None, **options):
+        if RECORDED:
+            refuse_recording(function, args)
         args, options = plain(args), {name: plain(value) for name, value in options.items()}
         out = fake(function(*args, **options))
         recorded(function, args, options, out)
@@ -170,8 +173,23 @@ def on_current(function):
     return inner
 
 
+PRODUCTS = {np.matmul, np.matmul.__call__, np.dot, np.tensordot, np.inner, np.vdot, np.einsum}
+COPIES = {np.array, np.asarray}
+
+
+def refuse_recording(function, args):
+    """What CuPy 14 raises while a stream is captured."""
+    arrays = [x for x in leaves(args) if isinstance(x, np.ndarray)]
+    if function in PRODUCTS and all(x.dtype.kind in "fc" for x in arrays):
+        raise NotImplementedError(
+            "calling cuBLAS API during stream capture is currently unsupported"
+        )
+    if function in COPIES and any(type(x) is np.ndarray and x.ndim for x in arrays):
+        raise RuntimeError("the current stream is capturing, so H2D transfers are disallowed")
+
+
 class FakeArray(np.ndarray):
-    data = property(lambda self: SimpleNamespace(device_id=self.where))
+    data = property(lambda self: SimpleNamespace(device_id=self.where, ptr=self.ctypes.data))
 
     def get(self):
         assert not RECORDED, "a copy to the host while a graph is recorded"
@@ -260,10 +278,17 @@ class Library(ModuleType):
 
 def array(x, order="K"):
     """A copy on the current device, of an array of any device."""
+    if RECORDED:
+        refuse_recording(np.array, (x,))
     source = np.ndarray.view(np.asanyarray(x), np.ndarray)
     out = fake(np.array(source, order=order))
     recorded(np.array, (source,), {}, out)
     return out
+
+
+def empty(shape, dtype=float):
+    """Nothing to be repeated: what is written there is."""
+    return fake(np.empty(shape, dtype))
 
 
 def empty_pinned(shape, dtype=float):
@@ -314,8 +339,9 @@ def modules():
     linalg = Library("array_api_compat.cupy.linalg", inv=on_current(np.linalg.inv))
     return {
         "cupy": Library(
-            "cupy", ndarray=FakeArray, array=array, lib=SimpleNamespace(stride_tricks=tricks),
-            cuda=cuda, get_default_memory_pool=lambda: POOLS[0],
+            "cupy", ndarray=FakeArray, array=array, empty=empty,
+            lib=SimpleNamespace(stride_tricks=tricks), cuda=cuda,
+            get_default_memory_pool=lambda: POOLS[0],
             get_default_pinned_memory_pool=lambda: POOLS[1],
         ),
         "cupyx": Library(

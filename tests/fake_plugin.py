@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
+from contextlib import contextmanager
 
 import polygrad.backends
 from polygrad import registry
+from polygrad.backends import cupy_kernels
+from polygrad.backends.cupy_kernels import products
+from tests import fake_cupy as fake
+from tests.cupy_kernels import emulator
 from tests.fake_cupy import modules as fake_modules
 
 _made = {}
@@ -43,6 +49,42 @@ def fake_cupy():
                 if module is not None:
                     sys.modules[n] = module
     return _made["backend"]
+
+
+class RecordedModule(emulator.Module):
+    """The emulator's kernels; a launch that is recorded is repeated by the graph."""
+
+    def get_function(self, name):
+        kernel = super().get_function(name)
+
+        def launch(*given):
+            if fake.RECORDED:
+                fake.RECORDED[-1].append(lambda: kernel(*given))
+            else:
+                kernel(*given)
+
+        return launch
+
+
+@contextmanager
+def emulated_kernels(backend):
+    """Let the stand-in have the kernels too, run by the emulator.
+
+    All products of matrices are the kernel's then, so that bits can be compared.
+    """
+    launcher = backend.launcher
+    before, launcher.module = launcher.module, RecordedModule
+    cupy_kernels.register(backend, launcher)
+    for dtype in products.FAMILY.rows[0].dtypes:
+        backend.kernel("matmul", dtype=dtype)(functools.partial(products.product, launcher))
+    try:
+        yield
+    finally:
+        names = {name for name, _, _ in backend.table.entries}
+        backend.table.entries.clear()
+        launcher.module = before
+        for name in names:
+            backend.forget(name)
 
 
 def use_fake_cupy(monkeypatch):

@@ -179,15 +179,19 @@ def test_copies_between_gpus():
         np.testing.assert_array_equal(z.numpy(), (x * 2).T.numpy())
 
 
-def test_a_graph_trains_as_the_step_does():
-    """Bit by bit: the kernels are the same ones."""
+@pytest.mark.parametrize(
+    ("algorithm", "options"),
+    [(optim.SGD, {"momentum": 0.9}), (optim.AdamW, {}), (optim.NAdam, {}), (optim.ASGD, {})],
+)
+def test_a_graph_trains_as_the_step_does(algorithm, options):
+    """Up to the order of the sums in products; in float64, where it is small."""
 
     def run(recorded):
-        net = model()
-        optimizer = optim.SGD(net.parameters(), lr=1e-2, momentum=0.9)
+        net = model().to(pg.float64)
+        optimizer = algorithm(net.parameters(), lr=1e-2, **options)
         rng = np.random.default_rng(1)
         batches = [
-            (pg.tensor(rng.normal(size=(32, 64)).astype("float32"), device=GPU),
+            (pg.tensor(rng.normal(size=(32, 64)), dtype="float64", device=GPU),
              pg.tensor(rng.integers(0, 10, 32), device=GPU)) for _ in range(6)
         ]  # fmt: skip
 

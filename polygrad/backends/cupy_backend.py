@@ -88,9 +88,11 @@ class CupyBackend(Backend):
     def __init__(self) -> None:
         super().__init__()
         self._recorder: int | None = None  # the thread that records a graph
+        self._recorded: Recording | None = None
         count = cupy.cuda.runtime.getDeviceCount()
         self._devices = [Device(f"{_KIND}:{i}") for i in range(count)]
-        cupy_kernels.register(self, cupy_kernels.Launcher(cupy, _module))
+        self.launcher = cupy_kernels.Launcher(cupy, _module, self._recorded_here)
+        cupy_kernels.register(self, self.launcher)
 
     @classmethod
     def problem(cls) -> str:
@@ -225,9 +227,14 @@ class CupyBackend(Backend):
             )  # fmt: skip
         return cupy_device.Lane(int(device.rest), native)
 
+    def _recorded_here(self) -> Recording | None:
+        """What this thread records."""
+        found = self._recorded
+        return found if found is None or self._recorder == threading.get_ident() else None
+
     def _refuse(self, what: str) -> None:
         """Raise for what a graph cannot repeat, in the thread that records one."""
-        if self._recorder is not None and self._recorder == threading.get_ident():
+        if self._recorded_here() is not None:
             raise InvalidArgumentError(
                 f"a step that is recorded may not {what}", "cuda_graph",
                 "make what it needs before, hand it over as an input, and read its results "
@@ -241,12 +248,15 @@ class CupyBackend(Backend):
     @contextmanager
     def _record(self, device: Device) -> Iterator[Recording]:
         """What would make the host wait raises within, and range checks are not put off."""
+        with self._at(int(device.rest)):
+            cupy_kernels.load_recorded(self.launcher, dtypes.ALL)
         with cupy_device.recording(int(device.rest)) as made:
-            self._recorder, self.late.paused = threading.get_ident(), True
+            self._recorder, self._recorded = threading.get_ident(), made
+            self.late.paused = True
             try:
                 yield made
             finally:
-                self._recorder, self.late.paused = None, False
+                self._recorder, self._recorded, self.late.paused = None, None, False
 
     def strided_view(
         self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...]

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cupy
 
 from polygrad.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from polygrad.lanes import Numbers
 
 __all__ = ["Lane", "Recording", "copied_between", "memory_stats", "recording"]
 
@@ -83,18 +88,41 @@ def memory_stats(index: int) -> dict[str, int]:
 
 
 class Recording:
-    """A CUDA graph, and the memory pool that its arrays live in as long as it does."""
+    """A CUDA graph, and the memory pools that its arrays live in as long as it does.
+
+    What a replay is to find in memory (`place`) cannot be copied there while operations are
+    recorded: it is copied before the next replay. Memory for it comes from a pool of its own: in
+    the other one it could be that of a temporary array, which the graph fills again at each replay.
+    """
 
     def __init__(self, index: int) -> None:
         self.index = index
         with cupy.cuda.Device(index):
-            self.pool = cupy.cuda.MemoryPool()
+            self.pool, self.placed = cupy.cuda.MemoryPool(), cupy.cuda.MemoryPool()
         self.graph: Any = None
+        self.numbers: list[Numbers] = []
+        self._kept: list[Any] = []
+        self._due: list[tuple[Any, np.ndarray[Any, Any]]] = []
 
     def replay(self) -> None:
-        """Launch it on the current stream."""
+        """Copy what is due, and launch it on the current stream."""
         with cupy.cuda.Device(self.index):
+            for target, values in self._due:
+                target[...] = cupy.array(values)
+            self._due.clear()
             self.graph.launch()
+
+    def place(self, values: np.ndarray[Any, Any]) -> Any:
+        """An array that holds these values at each replay."""
+        with cupy.cuda.Device(self.index), cupy.cuda.using_allocator(self.placed.malloc):
+            made = cupy.empty(values.shape, dtype=values.dtype)
+        self._kept.append(made)
+        self.renew(made, values)
+        return made
+
+    def renew(self, target: Any, values: np.ndarray[Any, Any]) -> None:
+        """Let it hold others."""
+        self._due.append((target, values))
 
     def write(self, target: Any, value: Any) -> None:
         """Copy values into the memory of another array."""
@@ -117,6 +145,10 @@ def recording(index: int) -> Iterator[Recording]:
             stream.begin_capture()
             try:
                 yield made
+            except (NotImplementedError, RuntimeError) as error:
+                if "captur" not in str(error):
+                    raise
+                raise _broken_off(error) from error
             finally:
                 made.graph = _ended(stream)
 
@@ -126,7 +158,12 @@ def _ended(stream: Any) -> Any:
     try:
         return stream.end_capture()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise InvalidArgumentError(
-            f"the capture was broken off: {error}", "cuda_graph",
-            "let the step neither wait for the device nor copy to or from the host",
-        ) from error  # fmt: skip
+        raise _broken_off(error) from error
+
+
+def _broken_off(error: BaseException) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"the capture was broken off: {error}", "cuda_graph",
+        "let the step neither wait for the device nor copy to or from the host, and leave out what "
+        "CuPy does not record: linalg, products of complex matrices",
+    )  # fmt: skip

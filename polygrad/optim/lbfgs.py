@@ -104,6 +104,8 @@ class LBFGS(Optimizer):
                 "pass 'strong_wolfe' or None",
             )  # fmt: skip
 
+    elementwise = False
+
     def begin(self, group: Group) -> dict[str, float]:
         """No numbers of single parameters."""
         del group

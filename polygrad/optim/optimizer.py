@@ -42,6 +42,9 @@ class Optimizer(ABC):
         A list of dictionaries; changing an option takes effect at the next step.
     defaults
         The options given to the constructor.
+    observer
+        Called after each update of a bucket with the place of its group, the bucket, and the
+        keywords of the rule: what a CUDA graph is recorded by.
     """
 
     rule: ClassVar[str]
@@ -64,6 +67,7 @@ class Optimizer(ABC):
         self._state: dict[Tensor, dict[str, Any]] = {}
         self._plans: list[Plan | None] = []
         self._hooks: dict[str, list[Hook]] = {moment: [] for moment in _MOMENTS}
+        self.observer: Callable[[int, Bucket, dict[str, Any]], None] | None = None
 
     # ---- what an algorithm says ---------------------------------------------------------------
     def slots(self, group: Group) -> tuple[str, ...]:
@@ -165,15 +169,21 @@ class Optimizer(ABC):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        for i, group in enumerate(self.param_groups):
-            self._step_group(i, group)
+        for i in range(len(self.param_groups)):
+            self._step_group(i)
         return loss
 
-    def _step_group(self, i: int, group: Group) -> None:
-        params = group["params"]
+    def options(self, i: int) -> Group:
+        """The options of a group as numbers: a learning rate may be in a tensor."""
+        group = self.param_groups[i]
         lr = group.get("lr")
         if type(lr) is not float and isinstance(lr, Tensor):
             group = {**group, "lr": rate_of(group)}
+        return group
+
+    def _step_group(self, i: int) -> None:
+        group = self.options(i)
+        params = group["params"]
         slots = self.slots(group)
         missing = [p.gradient is None for p in params]
         plan = self._plans[i]
@@ -186,11 +196,14 @@ class Optimizer(ABC):
             with backend.quiet():
                 for bucket in buckets:
                     numbers = bucket.numbers.copy()
+                    keywords = self.advance(numbers, group)
                     try:
-                        bucket.update(self.advance(numbers, group))
+                        bucket.update(keywords)
                     except (*backend.oom_errors, *backend.lost_errors) as error:
                         raise failed(type(self).__name__, bucket, error) from error
                     bucket.numbers = numbers
+                    if self.observer is not None:
+                        self.observer(i, bucket, keywords)
 
     def _plan(
         self, group: Group, params: list[Tensor], missing: list[bool], slots: tuple[str, ...]
@@ -308,7 +321,7 @@ class Optimizer(ABC):
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and deepcopy: everything but the hooks."""
         self.state  # noqa: B018  opens the buckets
-        return {k: v for k, v in self.__dict__.items() if k not in ("_plans", "_hooks")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("_plans", "_hooks", "observer")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Back from `__getstate__`."""

@@ -66,8 +66,8 @@ def orthogonalized(
         x = x.mT
     x = x / F.xp.clip(F.xp.sqrt(F.xp.sum(x * x)), eps, math.inf)
     for _ in range(steps):
-        gram = x @ x.mT
-        x = a * x + (b * gram + c * (gram @ gram)) @ x
+        gram = F.matmul(x, x.mT)
+        x = a * x + F.matmul(b * gram + c * F.matmul(gram, gram), x)
     return x.mT if tall else x
 
 

@@ -296,8 +296,21 @@ def attention(f):
             yield "attention_scores_adjoint", (weights, d, f(*whole[:-1], 1)), {}
 
 
+def products(f):
+    for x, y in (
+        ((3, 5), (5, 4)), ((70, 33), (33, 65)), ((1, 1), (1, 1)), ((4, 0), (0, 3)),
+        ((0, 3), (3, 2)), ((17,), (17, 3)), ((3, 17), (17,)), ((6,), (6,)),
+        ((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4, 5)), ((4,), (2, 3, 4, 5)),
+        ((2, 1, 3, 4), (3, 4, 2)), ((3, 4), (2, 4, 1)), ((2, 3, 2, 3, 4), (2, 1, 2, 4, 2)),
+    ):  # fmt: skip
+        for a in layouts(f(*x)):
+            for b in layouts(f(*y)):
+                yield "matmul", (a, b), {}
+    yield "matmul", (f(9, 8)[::-1, ::2], f(4, 6)[:, ::-1]), {}
+
+
 CASES = {
     "softmax": softmax, "elementwise": elementwise, "norms": norms, "updates": updates,
     "drawing": drawing, "dropout": dropout, "scattering": scattering, "windows": windows,
-    "pooling": pooling, "attention": attention,
+    "pooling": pooling, "attention": attention, "products": products,
 }  # fmt: skip

@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 from collections import defaultdict
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -89,18 +90,19 @@ class Guarded:
     """The memory of an array, with a margin on both sides."""
 
     def __init__(self, array):
-        strides = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True))
-        self.size = strides + array.itemsize if array.size else 0
-        self.array = array
+        spans = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
+        before = -sum(s for s in spans if s < 0)  # bytes in front of the first element
+        self.size = sum(map(abs, spans)) + array.itemsize if array.size else 0
+        self.array, self.source = array, array.ctypes.data - before
         self.memory = np.full(self.size + 2 * MARGIN, 0xFF, np.uint8)
-        self.inside = self.memory[MARGIN : MARGIN + self.size]
-        self.address = self.memory.ctypes.data + MARGIN
-        ctypes.memmove(self.address, array.ctypes.data, self.size)
+        self.start = self.memory.ctypes.data + MARGIN
+        self.address = self.start + before
+        ctypes.memmove(self.start, self.source, self.size)
 
     def back(self, what):
         outside = np.delete(self.memory, slice(MARGIN, MARGIN + self.size))
         assert (outside == 0xFF).all(), f"{what} wrote beside an array"
-        ctypes.memmove(self.array.ctypes.data, self.address, self.size)
+        ctypes.memmove(self.source, self.start, self.size)
 
 
 class Module:
@@ -144,7 +146,7 @@ class Module:
         assert isinstance(given, np.ndarray), what
         wanted = {
             "T*": self.dtype, "A*": WIDE.get(self.dtype, self.dtype), "I*": "int64",
-            "bool*": "bool", "unsigned char*": "uint8", "int*": "int32",
+            "bool*": "bool", "unsigned char*": "uint8", "int*": "int32", "double*": "float64",
         }[kind]  # fmt: skip
         assert given.dtype.name == wanted, f"{what}: {given.dtype} for {wanted}"
         key = given.ctypes.data
@@ -175,9 +177,31 @@ LIBRARY = SimpleNamespace(
 )  # fmt: skip
 
 
+class EmulatedRecording:
+    """What is recorded here is launched at once."""
+
+    def __init__(self):
+        self.numbers = []
+
+    def place(self, values):
+        return np.array(values)
+
+
 class EmulatedLauncher(Launcher):
+    def __init__(self):
+        super().__init__(LIBRARY, Module, lambda: self.recorded)
+        self.recorded = None
+
     def address(self, x):
         return x.ctypes.data
+
+    @contextmanager
+    def record(self):
+        self.recorded = EmulatedRecording()
+        try:
+            yield self.recorded
+        finally:
+            self.recorded = None
 
 
 class EmulatedBackend(NumpyBackend):
@@ -190,7 +214,8 @@ class EmulatedBackend(NumpyBackend):
         super().__init__()
         self.own = [Device("emulated:0")]
         self.table.entries.clear()
-        register(self, EmulatedLauncher(LIBRARY, Module))
+        self.launcher = EmulatedLauncher()
+        register(self, self.launcher)
 
     def adapted(self, name, kernel, kernels):
         """NumPy makes scalars of what has no axes; CuPy does not."""

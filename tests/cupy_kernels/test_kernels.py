@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from polygrad.ops import load_all
 from polygrad.registry import find_kernels
 from polygrad.testing import assert_close
 from tests.cupy_kernels.cases import CASES, Numbers
-from tests.cupy_kernels.emulator import COMPILER, LAUNCHED, backend, kernels_in
+from tests.cupy_kernels.emulator import COMPILER, LAUNCHED, LAUNCHES, backend, kernels_in
 
 load_all()  # forwards of chapters that are loaded late, too
 WIDER = {"float16": "float32", "bfloat16": "float32", "float32": "float64"}
@@ -38,6 +39,11 @@ def _compiler():
 
 def kernels(dtype):
     return backend().kernels(backend().devices()[0], np.dtype(dtype))
+
+
+def recorded(family):
+    """Products of matrices are kernels only while a graph is recorded."""
+    return backend().launcher.record() if family == "products" else nullcontext()
 
 
 def dtype_named(name):
@@ -95,7 +101,7 @@ def test_a_kernel_computes_what_the_forward_does(family, dtype):
         before, again = copied(inputs), copy.copy(keywords)
         if "generator" in again:
             again["generator"] = copy.copy(keywords["generator"])
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        with warnings.catch_warnings(), np.errstate(all="ignore"), recorded(family.name):
             warnings.simplefilter("ignore")
             got = arrays(getattr(k, name)(*inputs, **keywords))
         want = reference(name, before, again, dtype)
@@ -128,6 +134,33 @@ def test_what_takes_no_function_of_the_library_gives_the_same_bits(family, dtype
             got = arrays(getattr(k, name)(*inputs, **keywords))
         for a, b in zip(got, want, strict=True):
             np.testing.assert_array_equal(a, b, err_msg=f"{name} {keywords}")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_an_update_reads_from_memory_the_numbers_that_it_was_given(dtype):
+    """A recorded launch gives the same bits, and those of other numbers when they are renewed."""
+    k, launcher = kernels(dtype), backend().launcher
+    for name, inputs, keywords in CASES["updates"](Numbers(dtype)):
+        again = copied(inputs)
+        with np.errstate(all="ignore"):
+            want = arrays(getattr(k, name)(*inputs, **keywords))
+        with np.errstate(all="ignore"), launcher.record() as recording:
+            got = arrays(getattr(k, name)(*again, **keywords))
+        for a, b in zip(got, want, strict=True):
+            np.testing.assert_array_equal(a, b, err_msg=f"{name} {keywords}")
+        if sum(a.size for a in flattened(inputs[1:2])):
+            (numbers,) = recording.numbers
+            assert numbers.array.tolist() == list(numbers.reckon(keywords))
+
+
+def test_a_product_is_the_library_s_unless_it_is_recorded():
+    k, x = kernels("float32"), np.ones((2, 2), np.float32)
+    before = len(LAUNCHES)
+    k.matmul(x, x)
+    assert len(LAUNCHES) == before
+    with recorded("products"):
+        k.matmul(x, x)
+    assert LAUNCHES[before:] == ["matmul"]
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)

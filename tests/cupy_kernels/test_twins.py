@@ -67,3 +67,15 @@ def test_the_adjoint_of_softmax(dtype):
         ys, gs = (a.ravel()[places(rows)].astype(wide) for a in (y, g))
         got = k.softmax_adjoint(g, y, axis=axis[0])
         same((got,), twins.softmax_adjoint(gs, ys, rows.lanes), rows, f.dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_products(dtype):
+    f, wide = Numbers(dtype), np.dtype(wide_name(dtype))
+    k = backend().kernels(backend().devices()[0], f.dtype)
+    for x, y in (((70, 33), (33, 65)), ((2, 3, 17), (17, 4)), ((5, 0), (0, 2))):
+        a, b = f(*x), f(*y)
+        with backend().launcher.record():
+            got = k.matmul(a, b)
+        want = twins.product(a.astype(wide), b.astype(wide)).astype(dtype)
+        np.testing.assert_array_equal(got, want)

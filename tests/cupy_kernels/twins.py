@@ -44,5 +44,14 @@ def root_mean_standardize(x, lanes, eps):
     return x * (x.dtype.type(1) / np.sqrt(mean + x.dtype.type(eps))), mean
 
 
+def product(x, y):
+    """A sum in the order of the inner axis."""
+    out = np.zeros((*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1]))
+    out = out.astype(x.dtype)
+    for j in range(x.shape[-1]):
+        out = out + x[..., :, j, None] * y[..., None, j, :]
+    return out
+
+
 def softmax_adjoint(g, y, lanes):
     return (y * (g - row_sum(g * y, lanes)),)

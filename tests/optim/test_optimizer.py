@@ -329,14 +329,19 @@ def test_options_of_a_wrong_kind_are_named_when_they_are_given(name, options, er
         getattr(pg.optim, name)([pg.nn.Parameter(pg.ones((2, 2)))], **options)
 
 
-def test_state_that_pytorch_saved():
+@pytest.mark.parametrize(
+    "step", [3, np.float32(3.0), pg.tensor(3.0), pg.tensor(3.0, device="sim:0")], ids=repr
+)
+def test_state_that_pytorch_saved(step):
+    """With `capturable=True` its step is a tensor, and on the device."""
     (p,) = parameters(1)
     optimizer = pg.optim.Adam([p], lr=0.1)
     optimizer.load_state_dict({
-        "state": {0: {"step": np.float32(3.0), "exp_avg": np.ones(2), "exp_avg_sq": np.ones(2)}},
-        "param_groups": [{"lr": 0.2, "foreach": None, "params": [0]}],
+        "state": {0: {"step": step, "exp_avg": np.ones(2), "exp_avg_sq": np.ones(2)}},
+        "param_groups": [{"lr": 0.2, "foreach": None, "capturable": True, "params": [0]}],
     })  # fmt: skip
     assert optimizer.state[p]["step"] == 3
+    assert type(optimizer.state_dict()["state"][0]["step"]) is int
     sgd = pg.optim.SGD([p], lr=0.1, momentum=0.5)
     sgd.load_state_dict({
         "state": {0: {"momentum_buffer": np.ones(2)}},

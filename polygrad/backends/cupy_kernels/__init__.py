@@ -7,6 +7,8 @@ result on disk. Nothing here imports CuPy: the texts can be compiled, and run, w
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
+from typing import Any
 
 from polygrad.backend import Backend
 from polygrad.backends.cupy_kernels import (
@@ -14,6 +16,7 @@ from polygrad.backends.cupy_kernels import (
     dropout,
     elementwise,
     norms,
+    products,
     scattering,
     softmax,
     updates,
@@ -21,13 +24,20 @@ from polygrad.backends.cupy_kernels import (
 )
 from polygrad.backends.cupy_kernels.launcher import OPTIONS, Family, Launcher
 
-__all__ = ["FAMILIES", "OPTIONS", "Family", "Launcher", "register"]
+__all__ = ["FAMILIES", "OPTIONS", "Family", "Launcher", "load_recorded", "register"]
 
 FAMILIES: tuple[Family, ...] = (
     softmax.FAMILY, elementwise.FAMILY, norms.FAMILY, updates.FAMILY, dropout.DRAWING,
     dropout.FAMILY, scattering.FAMILY, windows.FAMILY, windows.POOLING,
-    attention.FAMILY,
+    attention.FAMILY, products.FAMILY,
 )  # fmt: skip
+
+
+def load_recorded(launcher: Launcher, dtypes: Iterable[Any]) -> None:
+    """Compile what is launched in a recording only, where no kernel should be loaded."""
+    for dtype in dtypes:
+        if dtype.name in products.FAMILY.rows[0].dtypes:
+            launcher.load(products.FAMILY, dtype)
 
 
 def register(backend: Backend, launcher: Launcher) -> None:

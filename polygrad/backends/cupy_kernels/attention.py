@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from polygrad.backends.cupy_kernels.launcher import Family, Launcher, Row, forward
-from polygrad.backends.cupy_kernels.layout import SMALL, last_rows, two_strides
+from polygrad.backends.cupy_kernels.layout import SMALL, last_rows
 from polygrad.backends.cupy_kernels.text import REALS
 from polygrad.kernels import Array, Kernels
 
@@ -79,15 +79,6 @@ KERNEL attention_scores_adjoint(const T* weights, const T* d, const T* slopes, T
 """
 
 
-def _broadcast(gpu: Launcher, a: Array, shape: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:
-    """An array that is read as one of a shape, and its strides there: of VIEWS."""
-    view = gpu.library.broadcast_to(a, shape)
-    if (lead := two_strides(view, view.ndim - 2)) is None:
-        view = gpu.contiguous(view)
-        lead = two_strides(view, view.ndim - 2)
-    return view, (*(lead or (1, 0, 0)), *(s // a.itemsize for s in view.strides[-2:]))
-
-
 def _scores_shape(query: Array, key: Array) -> tuple[int, ...]:
     stacks = np.broadcast_shapes(query.shape[:-2], key.shape[:-2])
     return (*stacks, query.shape[-2], key.shape[-2])
@@ -114,8 +105,8 @@ def _attention(
     scores = gpu.contiguous(F.cast(F.matmul(query * scale, F.matrix_transpose(key))))
     rows = last_rows(shape)
     none = (1, 0, 0, 0, 0)
-    b, b_strides = (scores, none) if bias is None else _broadcast(gpu, bias, shape)
-    seen, m_strides = (gpu.no_mask(), none) if mask is None else _broadcast(gpu, mask, shape)
+    b, b_strides = (scores, none) if bias is None else gpu.broadcast(bias, shape)
+    seen, m_strides = (gpu.no_mask(), none) if mask is None else gpu.broadcast(mask, shape)
     keeps = gpu.no_mask() if kept is None else gpu.contiguous(kept)
     used = scores if kept is None else gpu.like(scores)
     flags = (int(bias is not None), int(mask is not None), int(kept is not None), int(causal))

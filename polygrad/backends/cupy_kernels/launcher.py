@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from polygrad.backends.cupy_kernels.layout import (
     THREADS,
@@ -11,9 +13,11 @@ from polygrad.backends.cupy_kernels.layout import (
     blocks_for,
     is_dense,
     launch_of,
+    two_strides,
 )
 from polygrad.backends.cupy_kernels.text import source
 from polygrad.kernels import FORWARDS, Array, Kernel, Kernels, bind
+from polygrad.lanes import Numbers, Recording
 
 __all__ = ["OPTIONS", "Family", "Launcher", "Row", "forward"]
 
@@ -52,10 +56,15 @@ class Launcher:
     module
         Compiles a text; of what it gives, `get_function(name)` is a kernel, called with the grid,
         the block and the arguments.
+    recording
+        What the calling thread records, if it does: Note [State in a graph].
     """
 
-    def __init__(self, library: Any, module: Callable[[str], Any]) -> None:
-        self.library, self.module = library, module
+    def __init__(
+        self, library: Any, module: Callable[[str], Any],
+        recording: Callable[[], Recording | None] = lambda: None,
+    ) -> None:  # fmt: skip
+        self.library, self.module, self.recording = library, module, recording
         self.threads = THREADS
         self._kernels: dict[tuple[str, Any, str], Any] = {}
 
@@ -65,12 +74,18 @@ class Launcher:
         """Launch a kernel: ints go as long long, floats as double, arrays as their addresses."""
         key = (family.name, dtype, name)
         if (kernel := self._kernels.get(key)) is None:
-            module = self.module(source(family.text, getattr(dtype, "name", dtype)))
-            for row in family.rows:
-                for each in row.kernels:
-                    self._kernels[family.name, dtype, each] = module.get_function(each)
+            self.load(family, dtype)
             kernel = self._kernels[key]
         kernel((blocks,), (threads,), arguments)
+
+    def load(self, family: Family, dtype: Any) -> None:
+        """Compile the kernels of a family for a dtype, once."""
+        if (family.name, dtype, family.rows[0].kernels[0]) in self._kernels:
+            return
+        module = self.module(source(family.text, getattr(dtype, "name", dtype)))
+        for row in family.rows:
+            for each in row.kernels:
+                self._kernels[family.name, dtype, each] = module.get_function(each)
 
     def over_rows(self, family: Family, name: str, x: Array, rows: Rows, *arguments: Any) -> None:
         """Launch a kernel for the rows of x; their description follows the arguments."""
@@ -80,6 +95,23 @@ class Launcher:
     def over_all(self, family: Family, name: str, x: Array, n: int, *arguments: Any) -> None:
         """Launch a kernel of a thread for each of n elements."""
         self.run(family, name, x.dtype, blocks_for(n), self.threads, *arguments)
+
+    # ---- what a recording is told ----------------------------------------------------------------
+    def uploaded(self, host: np.ndarray[Any, Any]) -> Array:
+        """Host values on the device, where they are at each replay too, if this is recorded."""
+        recording = self.recording()
+        return self.library.asarray(host) if recording is None else recording.place(host)
+
+    def numbers(
+        self, reckon: Callable[[Mapping[str, Any]], Sequence[float]], values: Sequence[float]
+    ) -> tuple[int, Array]:
+        """(1, memory with these values) if this is recorded, else (0, what is not looked at)."""
+        recording = self.recording()
+        if recording is None:
+            return 0, self.library.empty((1,), "float64")
+        array = recording.place(np.array(values, np.float64))
+        recording.numbers.append(Numbers(array, reckon))
+        return 1, array
 
     # ---- arrays ---------------------------------------------------------------------------------
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -135,6 +167,17 @@ class Launcher:
         made = self.like(x, a.dtype)
         made[...] = a
         return made
+
+    def broadcast(self, a: Array, shape: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:
+        """A stack of matrices read as one of another shape; the strides of `two_strides`, and two.
+
+        Matrix q begins at `q // n * s + q % n * t`.
+        """
+        view = self.library.broadcast_to(a, shape)
+        if (lead := two_strides(view, view.ndim - 2)) is None:
+            view = self.contiguous(view)
+            lead = two_strides(view, view.ndim - 2)
+        return view, (*(lead or (1, 0, 0)), *(s // a.itemsize for s in view.strides[-2:]))
 
     def per_row(self, rows: Rows, x: Array, axis: Any, dtype: Any) -> Array:
         """Not filled, an element for each row of x, where axes reduced have the length 1."""

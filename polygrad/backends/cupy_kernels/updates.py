@@ -10,13 +10,19 @@ Parameters that are updated alike lie end to end in one array, and so does their
 gradients are wherever the backward left them. `<rule>_of_parts` takes a list of them, and tells the
 kernel where each begins: the starts in the joined array, then the addresses. A thread looks for its
 part once, and walks on from there. All parameters are one launch, and no gradient is copied.
+
+Note [Numbers in a graph]
+-------------------------
+An argument of a recorded launch is the same at each replay. So a launch that is recorded is `told`
+that its numbers are in memory, where the host writes those of the next step before it replays:
+they are reckoned as those of any step, and the bits are the same.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,7 +56,8 @@ D I part_of(const I* starts, I count, I i) {
 """
 
 _KERNEL = """
-KERNEL {name}(const T* ps, const T* gs, const I* parts, I count, T* out{slots}, I size{numbers}) {{
+KERNEL {name}(const T* ps, const T* gs, const I* parts, I count, T* out{slots}, I size, I told,
+              const double* table{numbers}) {{
     {casts}
     I i = (I)blockIdx.x * blockDim.x * STEPS + threadIdx.x;
     if (i >= size) return;
@@ -81,18 +88,18 @@ _MOMENTS = "\n        m = m + (g - m) * rest1; v = beta2 * v + rest2 * (g * g);"
 Numbers = dict[str, float]
 
 
-def _decay(k: dict[str, Any]) -> Numbers:
+def _decay(k: Mapping[str, Any]) -> Numbers:
     return {"maximize": float(k["maximize"]), "weight_decay": k["weight_decay"]}
 
 
-def _decay_either(k: dict[str, Any]) -> Numbers:
+def _decay_either(k: Mapping[str, Any]) -> Numbers:
     return {
         **_decay(k), "decoupled": float(k["decoupled_weight_decay"]),
         "kept": 1 - k["lr"] * k["weight_decay"],
     }  # fmt: skip
 
 
-def _moments(k: dict[str, Any]) -> Numbers:
+def _moments(k: Mapping[str, Any]) -> Numbers:
     beta1, beta2 = k["betas"]
     return {"rest1": 1 - beta1, "beta2": beta2, "rest2": 1 - beta2}
 
@@ -105,24 +112,24 @@ class Rule(NamedTuple):
     """
 
     slots: tuple[str, ...]
-    optional: dict[str, Callable[[dict[str, Any], int], bool]]
-    numbers: Callable[[dict[str, Any]], Numbers]
+    optional: dict[str, Callable[[Mapping[str, Any], int], bool]]
+    numbers: Callable[[Mapping[str, Any]], Numbers]
     body: str
 
 
-def _sgd(k: dict[str, Any]) -> Numbers:
+def _sgd(k: Mapping[str, Any]) -> Numbers:
     return {
         **_decay(k), "lr": k["lr"], "momentum": k["momentum"], "rest": 1 - k["dampening"],
         "nesterov": float(k["nesterov"]), "first": float(k["step"] == 1),
     }  # fmt: skip
 
 
-def _adam(k: dict[str, Any]) -> Numbers:
+def _adam(k: Mapping[str, Any]) -> Numbers:
     scale, tail = adam_scale(k["lr"], k["betas"], k["eps"], k["step"])
     return {**_decay_either(k), **_moments(k), "scale": scale, "tail": tail}
 
 
-def _adamax(k: dict[str, Any]) -> Numbers:
+def _adamax(k: Mapping[str, Any]) -> Numbers:
     beta1, beta2 = k["betas"]
     return {
         **_decay(k), "rest1": 1 - beta1, "beta2": beta2, "eps": k["eps"],
@@ -130,7 +137,7 @@ def _adamax(k: dict[str, Any]) -> Numbers:
     }  # fmt: skip
 
 
-def _nadam(k: dict[str, Any]) -> Numbers:
+def _nadam(k: Mapping[str, Any]) -> Numbers:
     now = k["lr"] * (1 - k["mu"]) / (1 - k["mu_product"])
     ahead = k["lr"] * k["mu_next"] / (1 - k["mu_product"] * k["mu_next"])
     return {
@@ -139,7 +146,7 @@ def _nadam(k: dict[str, Any]) -> Numbers:
     }  # fmt: skip
 
 
-def _radam(k: dict[str, Any]) -> Numbers:
+def _radam(k: Mapping[str, Any]) -> Numbers:
     (beta1, beta2), step = k["betas"], k["step"]
     correction = 1 - beta2**step
     longest = 2 / (1 - beta2) - 1
@@ -156,35 +163,35 @@ def _radam(k: dict[str, Any]) -> Numbers:
     }  # fmt: skip
 
 
-def _lion(k: dict[str, Any]) -> Numbers:
+def _lion(k: Mapping[str, Any]) -> Numbers:
     now, later = k["betas"]
     kept = 1 - k["lr"] * k["weight_decay"]
     return {**_decay(k), "kept": kept, "lr": k["lr"], "now": 1 - now, "later": 1 - later}
 
 
-def _rmsprop(k: dict[str, Any]) -> Numbers:
+def _rmsprop(k: Mapping[str, Any]) -> Numbers:
     return {
         **_decay(k), "lr": k["lr"], "alpha": k["alpha"], "rest": 1 - k["alpha"], "eps": k["eps"],
         "momentum": k["momentum"],
     }  # fmt: skip
 
 
-def _adagrad(k: dict[str, Any]) -> Numbers:
+def _adagrad(k: Mapping[str, Any]) -> Numbers:
     scale = k["lr"] / (1 + (k["step"] - 1) * k["lr_decay"])
     return {**_decay(k), "scale": scale, "eps": k["eps"]}
 
 
-def _adadelta(k: dict[str, Any]) -> Numbers:
+def _adadelta(k: Mapping[str, Any]) -> Numbers:
     return {**_decay(k), "lr": k["lr"], "rho": k["rho"], "rest": 1 - k["rho"], "eps": k["eps"]}
 
 
-def _rprop(k: dict[str, Any]) -> Numbers:
+def _rprop(k: Mapping[str, Any]) -> Numbers:
     (shrinks, grows), (low, high) = k["etas"], k["step_sizes"]
     return {"maximize": float(k["maximize"]), "shrinks": shrinks, "grows": grows, "low": low,
             "high": high}  # fmt: skip
 
 
-def _asgd(k: dict[str, Any]) -> Numbers:
+def _asgd(k: Mapping[str, Any]) -> Numbers:
     return {**_decay(k), "kept": 1 - k["lambd"] * k["eta"], "eta": k["eta"], "mu": k["mu"]}
 
 
@@ -266,7 +273,9 @@ def _text(name: str, rule: Rule) -> str:
         name=name,
         slots="".join(f", T* {slot}s" for slot in slots),
         numbers="".join(f", double {number}_" for number in numbers),
-        casts=" ".join(f"A {number} = (A){number}_;" for number in numbers),
+        casts="\n    ".join(
+            f"A {number} = (A)(told ? table[{i}] : {number}_);" for i, number in enumerate(numbers)
+        ),
         loads=line.join(
             f"A {slot} = 0;{line}{told(slot, f'{slot} = wide({slot}s[i]);')}" for slot in slots
         ),
@@ -289,11 +298,16 @@ def _launch(
     rule = RULES[name]
     given = {slot: gpu.contiguous(a) for slot, a in _given(rule, state, keywords).items()}
     out, size = gpu.empty(p.shape, p.dtype), p.size
-    numbers = {**rule.numbers(keywords), **{f"has_{s}": float(s in given) for s in rule.optional}}
+    has = [float(slot in given) for slot in rule.optional]
+
+    def reckon(keywords: Mapping[str, Any]) -> list[float]:
+        return [*map(float, rule.numbers(keywords).values()), *has]
+
+    numbers = reckon(keywords)
     slots = [given.get(slot, out) for slot in (*rule.slots, *rule.optional)]
     gpu.run(
         FAMILY, name, p.dtype, blocks_for(size, THREADS * STEPS), THREADS,
-        p, g, parts, count, out, *slots, size, *map(float, numbers.values()),
+        p, g, parts, count, out, *slots, size, *gpu.numbers(reckon, numbers), *numbers,
     )  # fmt: skip
     return (out, *given.values())
 
@@ -328,7 +342,7 @@ def _of_parts(name: str) -> Any:
             return (p, *state)
         starts = itertools.accumulate((g.size for g in gs[:-1]), initial=0)
         table = np.array([*starts, *map(gpu.address, gs)], np.uint64).view(np.int64)
-        return _launch(gpu, name, p, p, gpu.library.asarray(table), len(gs), state, keywords)
+        return _launch(gpu, name, p, p, gpu.uploaded(table), len(gs), state, keywords)
 
     return call
 
