@@ -14,10 +14,14 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import polygrad
 from polygrad import backends
 from polygrad.backends import cupy_kernels
+from polygrad.kernels import FORWARDS
+from polygrad.ops import load_all
 
 PLUGIN = Path(backends.__file__).parent
 TEXT = "".join(path.read_text() for path in sorted(PLUGIN.glob("cupy_*.py")))
@@ -223,6 +227,50 @@ def test_the_namespace_has_every_standard_name(modules):
     for chapter in ("linalg", "fft"):
         names = getattr(array_api_strict, chapter).__all__
         assert not {n for n in names if not hasattr(getattr(_XP, chapter), n)}
+
+
+# What copies bits, or makes arrays; and reductions whose loops for bfloat16 CuPy's sources have.
+AS_IT_IS = {
+    "arange", "asarray", "astype", "broadcast_arrays", "broadcast_to", "concat", "concatenate",
+    "expand_dims", "eye", "flip", "from_dlpack", "full", "imag", "int64", "matrix_transpose",
+    "ndim", "permute_dims", "real", "repeat", "reshape", "roll", "shape", "squeeze", "stack",
+    "take", "take_along_axis", "tile", "zeros", "zeros_like", "max", "mean", "min", "prod", "sum",
+}  # fmt: skip
+
+
+def names_of_the_library():
+    """What polygrad asks of an array namespace."""
+    folder, found = Path(polygrad.__file__).parent, set()
+    for path in folder.rglob("*.py"):
+        if "backends" not in path.parts:
+            found |= set(re.findall(r"\bF\.xp\.(\w+)|\bk\.xp\.(\w+)", path.read_text()))
+    load_all()
+    own = {name for name, function in FORWARDS.items() if function is None}
+    return {name for pair in found for name in pair if name} | own
+
+
+def without_loop(modules, wide):
+    """Names that get bfloat16, though CuPy has no loop for it."""
+    ml_dtypes = pytest.importorskip(
+        "ml_dtypes", reason="bfloat16 needs ml_dtypes (2026-11-30: optional)"
+    )
+    char, missing = np.dtype(ml_dtypes.bfloat16).char, set()
+    for name in names_of_the_library() - AS_IT_IS - set(wide):
+        function = getattr(modules["compat"], name, None)
+        if not isinstance(function, modules["cupy"].ufunc) or not any(
+            char in loop for loop in function.types
+        ):
+            missing.add(name)
+    return missing
+
+
+def test_bfloat16_goes_where_cupy_has_it(modules):
+    from polygrad.backends.cupy_backend import _IN_FLOAT32
+
+    assert len(names_of_the_library()) > 50
+    assert not without_loop(modules, _IN_FLOAT32)
+    assert "ceil" in without_loop(modules, set(_IN_FLOAT32) - {"ceil"})
+    assert any("E" in loop for loop in modules["cupy"].add.types)
 
 
 def test_without_a_driver_the_error_says_so(modules):

@@ -179,6 +179,29 @@ def test_copies_between_gpus():
         np.testing.assert_array_equal(z.numpy(), (x * 2).T.numpy())
 
 
+def test_bfloat16_gives_what_it_gives_on_the_cpu():
+    """CuPy's loops for it, and what goes by way of float32; a rounding more or less."""
+    pytest.importorskip("ml_dtypes", reason="bfloat16 needs ml_dtypes (2026-11-30: optional)")
+    if not GPU.startswith("cuda"):
+        pytest.skip("offered on CUDA devices only (2026-11-30)")
+    x = np.random.default_rng(0).normal(size=(33, 65)).astype("float32")
+
+    def results(device):
+        t = pg.tensor(x, dtype="bfloat16", device=device, requires_grad=True)
+        made = [
+            t * 0.5 + 1, pg.exp(t), abs(t) ** 0.5, t @ t.mT, pg.sum(t, axis=0), pg.max(t, axis=1),
+            pg.sort(t, axis=0), pg.where(t > 0, t, 0.1), pg.clip(t, -1, 1), pg.mean(t * t),
+            pg.cumulative_sum(t, axis=1), t[[3, 3, 1]], pg.concat([t, t]), pg.round(t),
+            nn.functional.softmax(t, dim=-1), nn.functional.gelu(t), pg.var(t, axis=0),
+            nn.functional.layer_norm(t, (65,)), pg.special.erf(t),
+        ]  # fmt: skip
+        pg.sum(pg.stack([pg.sum(m * m) / m.size for m in made])).backward()
+        return [m.detach().to("cpu", "float32").numpy() for m in (*made, t.grad)]
+
+    for got, want in zip(results(GPU), results("cpu"), strict=True):
+        np.testing.assert_allclose(got, want, rtol=0.05, atol=0.05 * np.abs(want).max())
+
+
 @pytest.mark.parametrize(
     ("algorithm", "options"),
     [(optim.SGD, {"momentum": 0.9}), (optim.AdamW, {}), (optim.NAdam, {}), (optim.ASGD, {})],

@@ -11,13 +11,21 @@ an index that is out of range around the axis, so it reads a wrong element, neve
 `polygrad.late_checks` has the device compare, and raises when the host next waits.
 
 Streams are the library's: whatever is current in a thread is used, see `cupy_device`.
+
+Note [bfloat16]
+---------------
+CuPy 14 has loops for bfloat16 in most elementwise functions, sums, extrema, matrix products and
+copies, takes float32's for it in others, which promotes the result, and raises in the rest, sorting
+for one. So a result that is wider is rounded, as with NumPy; what is in `_IN_FLOAT32` gets float32;
+and the fused kernels read and write it themselves. On ROCm it is not offered: CuPy's own tests
+leave its matrix products out there.
 """
 
 from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
 from typing import Any
@@ -28,8 +36,18 @@ import cupyx
 import numpy as np
 
 from polygrad import dtypes, indexing
-from polygrad.backend import Array, Backend, Capabilities, Guard, Kernel, Lane, Recording
+from polygrad.backend import (
+    Array,
+    Backend,
+    Capabilities,
+    Guard,
+    Kernel,
+    Kernels,
+    Lane,
+    Recording,
+)
 from polygrad.backends import cupy_device, cupy_kernels
+from polygrad.backends.bfloat16 import BFLOAT16, in_float32, narrowing
 from polygrad.config import deterministic_algorithms
 from polygrad.device import Device
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
@@ -41,7 +59,7 @@ _HERE: AbstractContextManager[Any] = nullcontext()
 # are the same whether they are signed or not, and what is wider is cut off afterwards.
 _ADDS_AS = {
     "bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32",
-    **({"float16": "float32"} if _IS_HIP else {}),
+    BFLOAT16: "float32", **({"float16": "float32"} if _IS_HIP else {}),
 }  # fmt: skip
 
 
@@ -56,14 +74,24 @@ def _raising(function: Kernel) -> Kernel:
     return inner
 
 
+# What has no loop for bfloat16, by CuPy's own word (`.types`) or source; see Note [bfloat16].
+_IN_FLOAT32 = (
+    "all", "any", "argmax", "argmin", "argsort", "ceil", "clip", "count_nonzero", "cumulative_prod",
+    "cumulative_sum", "floor", "isin", "nonzero", "round", "searchsorted", "sign", "sort", "std",
+    "tril", "triu", "trunc", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "var", "where",
+)  # fmt: skip
+
+
 def _namespace() -> Any:
     """array-api-compat's names for CuPy, whose own lack some, with linear algebra that raises."""
     xp, linalg = ModuleType("polygrad_cupy"), ModuleType("polygrad_cupy.linalg")
     for name, value in vars(compat.linalg).items():
         plain = isinstance(value, type) or not callable(value)
-        setattr(linalg, name, value if plain else _raising(value))
+        setattr(linalg, name, value if plain else _raising(in_float32(value)))
     vars(xp).update(vars(compat))
     vars(xp).update(linalg=linalg)
+    vars(xp).update({name: in_float32(getattr(compat, name)) for name in _IN_FLOAT32})
     return xp
 
 
@@ -134,8 +162,22 @@ class CupyBackend(Backend):
         return self._devices[index]
 
     def supports(self, dtype: dtypes.Dtype, device: Device) -> bool:
-        """All but bfloat16, for which CuPy has few operations."""
+        """All; bfloat16 on CUDA, where CuPy has it."""
+        if dtype.name == BFLOAT16:
+            return not _IS_HIP and any(dtype.char in loop for loop in cupy.add.types)
         return dtype in dtypes.ALL
+
+    def scalar(self, kernels: Kernels) -> Callable[[Any], Any] | None:
+        """Numbers are operands, but beside bfloat16, which they might promote."""
+        native = kernels.native_dtype
+        return native.type if native.name == BFLOAT16 else None
+
+    def adapted(self, name: str, kernel: Kernel, kernels: Kernels) -> Kernel:
+        """See Note [bfloat16]; of our own kernels' results some are wide on purpose."""
+        native = kernels.native_dtype
+        if native.name != BFLOAT16 or self.table.find(name, kernels.device, kernels.dtype):
+            return kernel
+        return narrowing(kernel, native)
 
     def _at(self, index: int) -> AbstractContextManager[Any]:
         """A context in which device `index` is the current one."""

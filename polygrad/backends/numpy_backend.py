@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib.util
 import os
 import platform
@@ -19,6 +18,7 @@ import numpy as np
 from polygrad import dtypes, indexing
 from polygrad.backend import Array, Backend, Capabilities, Kernel, Kernels, KnownGap
 from polygrad.backends import numba_kernels
+from polygrad.backends.bfloat16 import BFLOAT16, narrowing
 from polygrad.backends.counting import ALONE
 from polygrad.backends.host_memory import keep_freed_memory
 from polygrad.backends.numpy_convolution import CONVOLUTIONS
@@ -29,7 +29,6 @@ from polygrad.backends.numpy_updates import UPDATES
 from polygrad.device import Device
 
 CPU = Device("cpu")
-_BFLOAT16 = "bfloat16"
 
 
 class NumpyBackend(Backend):
@@ -106,17 +105,17 @@ class NumpyBackend(Backend):
 
     def supports(self, dtype: dtypes.Dtype, device: Device) -> bool:
         """Every dtype, and ml_dtypes' bfloat16."""
-        return dtype in dtypes.ALL or dtype.name == _BFLOAT16
+        return dtype in dtypes.ALL or dtype.name == BFLOAT16
 
     def scalar(self, kernels: Kernels) -> Callable[[Any], Any] | None:
         """Numbers are operands, but beside bfloat16, which NumPy promotes with them to float32."""
         native = kernels.native_dtype
-        return native.type if native.name == _BFLOAT16 else None
+        return native.type if native.name == BFLOAT16 else None
 
     def adapted(self, name: str, kernel: Kernel, kernels: Kernels) -> Kernel:
         """Beside bfloat16: NumPy, asked for what ml_dtypes does not define, computes in float32."""
         native = kernels.native_dtype
-        return _narrowing(kernel, native) if native.name == _BFLOAT16 else kernel
+        return narrowing(kernel, native) if native.name == BFLOAT16 else kernel
 
     def copy(self, array: Array) -> Array:
         """A C-ordered copy."""
@@ -207,20 +206,3 @@ class _Lender:
 
 
 _lenders: weakref.WeakValueDictionary[int, _Lender] = weakref.WeakValueDictionary()
-
-
-def _narrowing(kernel: Kernel, native: Any) -> Kernel:
-    """`kernel`, whose wider results are rounded to `native`, unless a dtype was asked for."""
-
-    def narrowed(out: Any) -> Any:
-        if type(out) in (tuple, list):
-            return type(out)(map(narrowed, out))
-        wide = getattr(out, "dtype", None) in (np.float32, np.float64)
-        return out.astype(native) if wide else out
-
-    @functools.wraps(kernel, updated=())
-    def inner(*args: Any, **kwargs: Any) -> Any:
-        out = kernel(*args, **kwargs)
-        return out if "dtype" in kwargs else narrowed(out)
-
-    return inner

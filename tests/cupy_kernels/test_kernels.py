@@ -163,6 +163,15 @@ def test_a_product_is_the_library_s_unless_it_is_recorded():
     assert LAUNCHES[before:] == ["matmul"]
 
 
+def test_a_product_has_the_dtype_of_its_kernels():
+    """A scale has promoted one operand: bfloat16 times a Python number may be wider."""
+    dtype = np.dtype(dtype_named("bfloat16"))
+    k, x = kernels(dtype), np.ones((2, 3), np.float32)
+    for context in (nullcontext, backend().launcher.record):
+        with context():
+            assert k.matmul(x, x.T.astype(dtype)).dtype == dtype
+
+
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
 def test_the_table_names_every_kernel_of_a_text(family):
     for dtype in {d for row in family.rows for d in row.dtypes}:

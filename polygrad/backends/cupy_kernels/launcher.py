@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polygrad.backends.bfloat16 import BFLOAT16, narrowed
 from polygrad.backends.cupy_kernels.layout import (
     THREADS,
     Rows,
@@ -196,4 +197,5 @@ def forward(name: str, F: Kernels, *inputs: Any, **keywords: Any) -> Any:
     found: Kernel | None = FORWARDS[name]
     if found is None:
         raise KeyError(name)
-    return bind(found, F)(*inputs, **keywords)
+    made = bind(found, F)(*inputs, **keywords)
+    return narrowed(made, F.native_dtype) if F.native_dtype.name == BFLOAT16 else made

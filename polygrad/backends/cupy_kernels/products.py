@@ -12,10 +12,11 @@ import math
 
 import numpy as np
 
+from polygrad.backends.bfloat16 import narrowed
 from polygrad.backends.cupy_kernels.launcher import Family, Launcher, Row
 from polygrad.backends.cupy_kernels.layout import SMALL, blocks_for
 from polygrad.backends.cupy_kernels.text import REALS
-from polygrad.kernels import Array
+from polygrad.kernels import Array, Kernels
 
 __all__ = ["FAMILY", "product"]
 
@@ -66,15 +67,18 @@ KERNEL matmul(const T* x, const T* y, T* out, I m, I n, I k, I down, I across, I
 """
 
 
-def _matmul(gpu: Launcher, x: Array, y: Array) -> Array:
+def _matmul(gpu: Launcher, F: Kernels, x: Array, y: Array) -> Array:
     """The library's product, or a kernel that can be recorded."""
-    if gpu.recording() is None or x.dtype != y.dtype:
-        return x @ y
-    return product(gpu, x, y)
+    if gpu.recording() is not None:
+        return product(gpu, F, x, y)
+    made = x @ y
+    # What was bfloat16 may have been promoted: Note [bfloat16].
+    return made if made.dtype == F.native_dtype else narrowed(made, F.native_dtype)
 
 
-def product(gpu: Launcher, x: Array, y: Array) -> Array:
-    """What `operator.matmul` gives of floating arrays of one dtype, by the kernel."""
+def product(gpu: Launcher, F: Kernels, x: Array, y: Array) -> Array:
+    """What `operator.matmul` gives of floating arrays, by the kernel."""
+    x, y = F.cast(x), F.cast(y)
     shape = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     ends = (*x.shape[-2:-1], *(y.shape[-1:] if y.ndim > 1 else ()))
     x, y = (x[None] if x.ndim == 1 else x), (y[:, None] if y.ndim == 1 else y)
