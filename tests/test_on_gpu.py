@@ -192,7 +192,7 @@ def test_bfloat16_gives_what_it_gives_on_the_cpu():
             t * 0.5 + 1, pg.exp(t), abs(t) ** 0.5, t @ t.mT, pg.sum(t, axis=0), pg.max(t, axis=1),
             pg.sort(t, axis=0), pg.where(t > 0, t, 0.1), pg.clip(t, -1, 1), pg.mean(t * t),
             pg.cumulative_sum(t, axis=1), t[[3, 3, 1]], pg.concat([t, t]), pg.round(t),
-            nn.functional.softmax(t, dim=-1), nn.functional.gelu(t), pg.var(t, axis=0),
+            nn.functional.softmax(t, axis=-1), nn.functional.gelu(t), pg.var(t, axis=0),
             nn.functional.layer_norm(t, (65,)), pg.special.erf(t),
         ]  # fmt: skip
         pg.sum(pg.stack([pg.sum(m * m) / m.size for m in made])).backward()
