@@ -313,7 +313,10 @@ add.types = ["ee->e", "EE->E", "ff->f", "dd->d"]  # with bfloat16's, as of CuPy 
 
 def empty(shape, dtype=float):
     """Nothing to be repeated: what is written there is."""
-    return fake(np.empty(shape, dtype))
+    made = np.empty(shape, dtype)
+    if RECORDED and made.dtype.kind in "fc":
+        made.fill(np.nan)
+    return fake(made)
 
 
 def empty_pinned(shape, dtype=float):

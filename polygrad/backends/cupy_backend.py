@@ -290,8 +290,9 @@ class CupyBackend(Backend):
     @contextmanager
     def _record(self, device: Device) -> Iterator[Recording]:
         """What would make the host wait raises within, and range checks are not put off."""
+        used = [F for (place, _), F in tuple(self._spaces.items()) if place == device]
         with self._at(int(device.rest)):
-            cupy_kernels.load_recorded(self.launcher, dtypes.ALL)
+            cupy_kernels.load_recorded(self.launcher, used)
         with cupy_device.recording(int(device.rest)) as made:
             self._recorder, self._recorded = threading.get_ident(), made
             self.late.paused = True

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Any
 
-from polygrad.backend import Backend
+from polygrad.backend import Backend, Kernels
 from polygrad.backends.cupy_kernels import (
     attention,
     dropout,
@@ -33,11 +32,12 @@ FAMILIES: tuple[Family, ...] = (
 )  # fmt: skip
 
 
-def load_recorded(launcher: Launcher, dtypes: Iterable[Any]) -> None:
-    """Compile what is launched in a recording only, where no kernel should be loaded."""
-    for dtype in dtypes:
-        if dtype.name in products.FAMILY.rows[0].dtypes:
-            launcher.load(products.FAMILY, dtype)
+def load_recorded(launcher: Launcher, spaces: Iterable[Kernels]) -> None:
+    """Launch once what is launched in recordings only, where no kernel should be compiled."""
+    for F in spaces:
+        if F.dtype.name in products.FAMILY.rows[0].dtypes:
+            one = F.ones((1, 1))
+            products.product(launcher, F, one, one)
 
 
 def register(backend: Backend, launcher: Launcher) -> None:

@@ -75,18 +75,12 @@ class Launcher:
         """Launch a kernel: ints go as long long, floats as double, arrays as their addresses."""
         key = (family.name, dtype, name)
         if (kernel := self._kernels.get(key)) is None:
-            self.load(family, dtype)
+            module = self.module(source(family.text, getattr(dtype, "name", dtype)))
+            for row in family.rows:
+                for each in row.kernels:
+                    self._kernels[family.name, dtype, each] = module.get_function(each)
             kernel = self._kernels[key]
         kernel((blocks,), (threads,), arguments)
-
-    def load(self, family: Family, dtype: Any) -> None:
-        """Compile the kernels of a family for a dtype, once."""
-        if (family.name, dtype, family.rows[0].kernels[0]) in self._kernels:
-            return
-        module = self.module(source(family.text, getattr(dtype, "name", dtype)))
-        for row in family.rows:
-            for each in row.kernels:
-                self._kernels[family.name, dtype, each] = module.get_function(each)
 
     def over_rows(self, family: Family, name: str, x: Array, rows: Rows, *arguments: Any) -> None:
         """Launch a kernel for the rows of x; their description follows the arguments."""
