@@ -12,10 +12,9 @@ Sources of the formulas: the documentation of `torch.optim`, and the papers cite
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from polygrad.adam_scale import adam_scale
+from polygrad.adam_scale import adam_scale, nadam_scales, radam_scale
 from polygrad.kernels import declare_forward
 
 __all__ = [
@@ -140,8 +139,7 @@ def nadam(
     m = average(m, g, beta1)
     v = beta2 * v + (1 - beta2) * (g * g)
     denominator = F.xp.sqrt(v / (1 - beta2**step)) + eps
-    now = lr * (1 - mu) / (1 - mu_product)
-    ahead = lr * mu_next / (1 - mu_product * mu_next)
+    now, ahead = nadam_scales(lr, mu, mu_next, mu_product)
     return p - (now * g + ahead * m) / denominator, m, v
 
 
@@ -165,17 +163,8 @@ def radam(
     p, g = decayed(p, g, lr, weight_decay, maximize=maximize, decoupled=decoupled_weight_decay)
     m = average(m, g, beta1)
     v = beta2 * v + (1 - beta2) * (g * g)
-    correction = 1 - beta2**step
-    longest = 2 / (1 - beta2) - 1
-    length = longest - 2 * step * beta2**step / correction
-    scale = lr / (1 - beta1**step)
-    if length <= 5:
-        return p - scale * m, m, v
-    rectified = math.sqrt(
-        (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
-    )
-    scale *= rectified * math.sqrt(correction)
-    return p - scale * m / (F.xp.sqrt(v) + eps), m, v
+    scale, trusted = radam_scale(lr, betas, step)
+    return p - (scale * m / (F.xp.sqrt(v) + eps) if trusted else scale * m), m, v
 
 
 def lion(

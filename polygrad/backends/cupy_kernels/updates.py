@@ -21,13 +21,12 @@ they are reckoned as those of any step, and the bits are the same.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from polygrad.adam_scale import adam_scale
+from polygrad.adam_scale import adam_scale, nadam_scales, radam_scale
 from polygrad.backends.cupy_kernels.launcher import Family, Launcher, Row, forward
 from polygrad.backends.cupy_kernels.layout import THREADS, blocks_for
 from polygrad.backends.cupy_kernels.text import REALS
@@ -138,8 +137,7 @@ def _adamax(k: Mapping[str, Any]) -> Numbers:
 
 
 def _nadam(k: Mapping[str, Any]) -> Numbers:
-    now = k["lr"] * (1 - k["mu"]) / (1 - k["mu_product"])
-    ahead = k["lr"] * k["mu_next"] / (1 - k["mu_product"] * k["mu_next"])
+    now, ahead = nadam_scales(k["lr"], k["mu"], k["mu_next"], k["mu_product"])
     return {
         **_decay_either(k), **_moments(k), "now": now, "ahead": ahead, "eps": k["eps"],
         "correction": 1 - k["betas"][1] ** k["step"],
@@ -147,16 +145,7 @@ def _nadam(k: Mapping[str, Any]) -> Numbers:
 
 
 def _radam(k: Mapping[str, Any]) -> Numbers:
-    (beta1, beta2), step = k["betas"], k["step"]
-    correction = 1 - beta2**step
-    longest = 2 / (1 - beta2) - 1
-    length = longest - 2 * step * beta2**step / correction
-    scale, trusted = k["lr"] / (1 - beta1**step), length > 5
-    if trusted:
-        rectified = math.sqrt(
-            (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
-        )
-        scale *= rectified * math.sqrt(correction)
+    scale, trusted = radam_scale(k["lr"], k["betas"], k["step"])
     return {
         **_decay_either(k), **_moments(k), "scale": scale, "trusted": float(trusted),
         "eps": k["eps"],
