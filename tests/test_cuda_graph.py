@@ -178,6 +178,32 @@ def test_the_state_is_that_of_as_many_steps(gpus):
     assert values(other, again) == values(model, optimizer)
 
 
+def test_gradients_are_clipped_without_a_wait():
+    """The norm stays on the device: a graph refuses the host's look at it."""
+    device, found = "cuda:0", []
+    for recorded in (False, True):
+        model, optimizer, _ = training(device, optim.AdamW, lr=0.05)
+        batches = [pg.tensor(d, device=device) for d in DATA]
+
+        def step(x, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            pg.mean(model(x) ** 2).backward()
+            norm = nn.utils.clip_grad_norm_(model.parameters(), 0.3)
+            optimizer.step()
+            return norm
+
+        if recorded:
+            given = {"modules": [model], "optimizers": [optimizer], "warmup": 2}
+            step = pg.cuda_graph(step, [batches[0]], **given)
+        else:
+            for _ in range(2):
+                step(batches[0])
+        norms = [step(x).item() for x in batches]
+        assert min(norms) < 0.3 < max(norms)
+        found.append((norms, values(model, optimizer)))
+    assert found[0] == found[1]
+
+
 def test_two_steps_of_an_optimizer_in_one_graph():
     device = "cuda:0"
     found = []

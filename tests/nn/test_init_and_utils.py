@@ -124,19 +124,29 @@ def test_clipping_norms(device):
         assert_close(ps[0].grad, np.array([3.0, 0.0], np.float32))
 
 
-def test_norms_neither_overflow_nor_vanish():
+# By numbers of the host, and by arrays of a device that nobody waits for.
+EITHER = pytest.mark.parametrize("place", ["cpu", "sim:0"])
+
+
+@EITHER
+def test_norms_neither_overflow_nor_vanish(place):
     for size in (1e-30, 1e30):
-        t = pg.tensor([3 * size, 4 * size])
+        t = pg.tensor([3 * size, 4 * size], device=place)
         assert_close(nn.utils.get_total_norm(t), np.float32(5 * size))
-    assert host(nn.utils.get_total_norm([pg.zeros(2)])) == 0
+    assert host(nn.utils.get_total_norm([pg.zeros(2, device=place)])) == 0
+    assert host(nn.utils.get_total_norm([pg.zeros(0, device=place)])) == 0
     assert host(nn.utils.get_total_norm([])) == 0
-    many = pg.full((100_000,), 1.0, dtype=pg.float16)
+    many = pg.full((100_000,), 1.0, dtype=pg.float16, device=place)
     assert_close(nn.utils.get_total_norm(many), np.float16(math.sqrt(100_000)))
 
 
-def test_norms_that_are_not_finite():
-    p = nn.Parameter(pg.zeros(2))
-    p.grad = pg.tensor([math.inf, 1.0])
+@EITHER
+def test_norms_that_are_not_finite(place):
+    p = nn.Parameter(pg.zeros(2, device=place))
+    p.grad = pg.tensor([math.nan, 1.0], device=place)
+    assert math.isnan(nn.utils.clip_grad_norm_([p], 1.0).item())
+    assert np.isnan(host(p.grad)).all()
+    p.grad = pg.tensor([math.inf, 1.0], device=place)
     with pytest.raises(GradientError, match="inf"):
         nn.utils.clip_grad_norm_([p], 1.0, error_if_nonfinite=True)
     assert math.isinf(nn.utils.clip_grad_norm_([p], 1.0).item())
@@ -175,15 +185,22 @@ def test_vectors():
         nn.utils.parameters_to_vector([])
 
 
-def test_norms_of_negative_orders_and_of_several_dtypes():
-    gradients = [pg.tensor([1.0, -2.0]), pg.tensor([4.0], dtype=pg.float64)]
+@EITHER
+def test_norms_of_negative_orders_and_of_several_dtypes(place):
+    gradients = [
+        pg.tensor([1.0, -2.0], device=place), pg.tensor([4.0], dtype=pg.float64, device=place)
+    ]  # fmt: skip
     norm = nn.utils.get_total_norm
     assert norm(gradients).dtype == pg.float64
     assert_close(norm(gradients, -math.inf), np.float64(1.0))
     assert_close(norm(gradients, -1), np.float64(1 / 1.75))
-    assert_close(norm([*gradients, pg.tensor([math.inf])], -1.0), np.float64(1 / 1.75))
-    assert host(norm([*gradients, pg.tensor([0.0])], -2.0)) == 0.0
-    assert math.isnan(norm([*gradients, pg.tensor([math.nan])], -2.0).item())
+    beside = [[*gradients, pg.tensor([x], device=place)] for x in (math.inf, 0.0, math.nan)]
+    assert_close(norm(beside[0], -1.0), np.float64(1 / 1.75))
+    assert host(norm(beside[1], -2.0)) == 0.0
+    assert math.isnan(norm(beside[2], -2.0).item())
+    complex_ = pg.tensor([3 + 4j, 0j], device=place)
+    assert norm([complex_]).dtype == pg.float32
+    assert_close(norm([complex_]), np.float32(5.0))
     assert_close(norm(gradients, "inf"), np.float64(4.0))
 
 

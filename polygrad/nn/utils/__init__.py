@@ -11,7 +11,6 @@ import math
 import types
 import warnings
 from collections.abc import Iterable
-from contextlib import nullcontext
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +32,12 @@ from polygrad.nn.utils.fusion import (
     fuse_linear_bn_weights,
     skip_init,
 )
+from polygrad.nn.utils.norms import norm_on_device, norm_on_host
 from polygrad.ops.creation import tensor
-from polygrad.ops.elementwise import clip
+from polygrad.ops.elementwise import clip, minimum
 from polygrad.ops.manipulation import reshape
 from polygrad.ops.rearrangement import concat
-from polygrad.tensor import Tensor, new_tensor, on_host, raw
+from polygrad.tensor import Tensor, new_tensor, on_host
 from polygrad.writes import assign
 
 __all__ = [
@@ -50,7 +50,7 @@ __all__ = [
 Tensors = Tensor | Iterable[Tensor]
 
 if TYPE_CHECKING:
-    from polygrad.backend import Backend
+    from polygrad.backend import Kernels
     from polygrad.nn.utils import parametrizations
 
 
@@ -113,53 +113,27 @@ def _total_norm(tensors: list[Tensor], norm_type: float, *, error_if_nonfinite: 
     by_device: dict[Device, list[Tensor]] = {}
     for t in tensors:
         by_device.setdefault(t.device, []).append(t)
-    value, *others = (_norm_of_device(group, p) for group in by_device.values())
+    k = tensors[0].kernels  # another device may have dtypes that this one lacks
+    wide = functools.reduce(dtypes.promote, (t.dtype for t in by_device[k.device]))
+    real = k.with_dtype(dtypes.real_of(wide))
+    if len(by_device) == 1 and _waited_for(k) and not error_if_nonfinite:
+        return new_tensor(norm_on_device(tensors, p, real), real)
+    value, *others = (norm_on_host(group, p) for group in by_device.values())
     if others and p == 0:
         value += sum(others)
     elif others:
-        value = _norm_of_device([tensor([value, *others], dtype=dtypes.float64, device="cpu")], p)
+        value = norm_on_host([tensor([value, *others], dtype=dtypes.float64, device="cpu")], p)
     if error_if_nonfinite and not math.isfinite(value):
         raise GradientError(
             f"the total norm of order {norm_type} is {value}", "argument error_if_nonfinite=True",
             "look for what made it so with pg.autograd.detect_anomaly()",
         )  # fmt: skip
-    k = tensors[0].kernels  # another device may have dtypes that this one lacks
-    wide = functools.reduce(dtypes.promote, (t.dtype for t in by_device[k.device]))
-    real = k.with_dtype(dtypes.real_of(wide))
     return new_tensor(real.full((), value), real)
 
 
-def _norm_of_device(tensors: list[Tensor], p: float) -> float:
-    """The norm of order p of tensors of one device.
-
-    Scaled by the largest magnitude, so that no square overflows or vanishes.
-    """
-    k = tensors[0].kernels
-    xp, item = k.xp, k.backend.item
-    guard = nullcontext() if k.guard is None else k.guard()
-    with k.backend.quiet(), guard, k.explaining("the norm of gradients"):
-        sizes = [xp.abs(_wide(t)) for t in tensors if t.size]
-        # What counts most: the largest, or for a negative order the smallest.
-        most = _largest(k.backend, sizes if p >= 0 else [-a for a in sizes])
-        scale = most if p >= 0 else -most
-        if p == 0:
-            return float(sum(item(xp.sum(xp.astype(a != 0, a.dtype))) for a in sizes))
-        if math.isinf(p) or scale == 0 or not math.isfinite(scale):
-            return scale
-        total = float(sum(item(xp.sum((a / scale) ** p)) for a in sizes))
-        return float(scale * total ** (1 / p))
-
-
-def _wide(t: Tensor) -> Any:
-    """The array of `t`, half precision in single: sums of powers would overflow."""
-    k = t.kernels
-    return k.with_dtype(dtypes.float32).cast(raw(t)) if k.dtype.itemsize < 4 else raw(t)
-
-
-def _largest(backend: Backend, sizes: list[Any]) -> float:
-    """The largest of all, NaN if any is NaN."""
-    found = [backend.item(backend.xp.max(a)) for a in sizes]
-    return math.nan if any(math.isnan(x) for x in found) else max(found, default=0.0)
+def _waited_for(k: Kernels) -> bool:
+    """Whether the host would have to wait for a number of this device."""
+    return k.backend.capabilities_of(k.device).asynchronous
 
 
 def get_total_norm(
@@ -196,18 +170,32 @@ def clip_grads_with_norm_(
 ) -> None:
     """Scale gradients so that their norm, `total_norm` before, is at most `max_norm`."""
     bound = _at_least_zero("max_norm", max_norm, "clipping gradients")
+    found = _gradients(parameters)
     total = total_norm.detach() if isinstance(total_norm, Tensor) else total_norm
-    scale = bound / (float(total) + 1e-6)
-    if scale >= 1:  # NaN is not: it goes into every gradient, as it should
-        return
-    for p in _gradients(parameters):
+    scale: float | Tensor
+    if isinstance(total, Tensor) and _waited_for(total.kernels) and _all_on(found, total.device):
+        with no_grad(), total.kernels.backend.quiet():
+            total = total.to(dtypes.promote(total.dtype, dtypes.float32))
+            scale = minimum(bound / (total + 1e-6), 1.0)
+    else:
+        scale = bound / (float(total) + 1e-6)
+        if scale >= 1:  # NaN is not: it goes into every gradient, as it should
+            return
+    for p in found:
         _rescale(p, scale)
 
 
-def _rescale(p: Tensor, scale: float) -> None:
+def _all_on(parameters: list[Tensor], device: Device) -> bool:
+    """Whether all gradients are on a device."""
+    return all(p.gradient is None or p.gradient.device == device for p in parameters)
+
+
+def _rescale(p: Tensor, scale: float | Tensor) -> None:
     gradient = p.gradient
     assert gradient is not None  # noqa: S101  _gradients left out the others
     with no_grad(), gradient.kernels.backend.quiet():
+        if isinstance(scale, Tensor):
+            scale = scale.to(dtypes.real_of(gradient.dtype))
         gradient *= scale
 
 
