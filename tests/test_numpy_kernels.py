@@ -52,9 +52,6 @@ def layers(dtype):
     extreme = np.array([INF, -INF, NAN, -0.0, INF, NAN], dtype)
     for a, mask in ((x, x.real > 0), (extreme, np.arange(6) < 4), (x[0, 0], x[0, 0] == 0)):
         yield "keep", (a, np.asarray(mask)), {}
-    ties = np.array([[1, 0.7, NAN], [-1, 0.5, 1], [0.6, 1, 2]], dtype)
-    for a in (x, ties, x[:0], np.stack([ties, ties.T]), np.zeros((3, 2), dtype)):
-        yield "pivots", (a,), {}
     large = f(80, 60)
     yield "keep", (large, large.T.real.reshape(large.shape) > 0), {}
     yield "keep", (large, large[:1].real > 0), {}

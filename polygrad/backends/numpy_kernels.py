@@ -345,18 +345,7 @@ def _cross_entropy_slope(
     return slope
 
 
-# ---- matrices -----------------------------------------------------------------------------------
-def _pivots(v: Array) -> Array:
-    """The first of those within the bound, without counting them: down columns that is slow."""
-    size = np.abs(v)
-    if 0 in v.shape:
-        return size > 0
-    big = size >= size.max(-2, keepdims=True) * 0.6
-    return big & (np.arange(v.shape[-2])[:, None] == big.argmax(-2, keepdims=True))
-
-
 KERNELS: dict[str, Kernel] = {
-    "pivots": _pivots,
     "keep": _keep,
     "sum": _sum,
     "prod": _in_kind(np.multiply),

@@ -157,8 +157,9 @@ def _pivots(F: Any, v: Any) -> Any:
     if 0 in v.shape:
         return size > 0
     big = size >= F.xp.max(size, axis=-2, keepdims=True) * 0.6
-    count = F.xp.cumulative_sum(F.of(size).cast(big), axis=-2)
-    return big & (count == 1)
+    rows = F.xp.arange(v.shape[-2], dtype=size.dtype, device=F.native_device)[:, None]
+    place = F.xp.where(big, rows, F.of(size).full((), v.shape[-2]))
+    return big & (place == F.xp.min(place, axis=-2, keepdims=True))
 
 
 def _chop(F: Any, x: Any, gap: Any, scale: Any, size: Any) -> Any:
