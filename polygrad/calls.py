@@ -28,7 +28,7 @@ from polygrad.errors import (
 from polygrad.indexing import broadcasts
 from polygrad.registry import default_device, default_integer, kernels_for, require_backend
 from polygrad.tape import Node, Port
-from polygrad.tensor import Tensor, new_tensor, raw
+from polygrad.tensor import Tensor, new_tensor, raw, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -186,9 +186,7 @@ def result(
     keywords: dict[str, Any],
 ) -> Any:
     """Wrap what a kernel returned, and record it if an operand is tracked."""
-    outs = tuple(out) if p.outputs != 1 else (out,)
-    outs = tuple(o if type(o) is k.array_type else k.coerce(o) for o in outs)
-    tensors = tuple(new_tensor(o, k.of(o)) for o in outs)
+    tensors = tuple(wrap(o, k) for o in (out if p.outputs != 1 else (out,)))
     mode = grad_mode.get()
     if mode and any(isinstance(x, Tensor) and x.tracked for x in operands):
         record(p, k, operands, arrays, casts, tensors, keywords)

@@ -20,9 +20,9 @@ from polygrad.config import grad_mode, no_grad, recorder
 from polygrad.dtypes import COMPLEX, kind_of
 from polygrad.errors import GradientError
 from polygrad.tape import IDENTITY, Edge, Node, Packed, Port
-from polygrad.tensor import Tensor, new_tensor, raw
+from polygrad.tensor import Tensor, new_tensor, raw, wrap
 
-__all__ = ["Sweep", "accumulate", "fit", "run", "unbroadcast", "wrap"]
+__all__ = ["Sweep", "accumulate", "fit", "run", "unbroadcast"]
 
 _seq = operator.attrgetter("seq")
 
@@ -308,13 +308,6 @@ def _explain(error: BaseException, n: Node | None) -> BaseException:
     if note not in getattr(error, "__notes__", ()):
         error.add_note(note)
     return error
-
-
-def wrap(g: Any, kernels: Kernels) -> Tensor:
-    """A cotangent as a Tensor of its own."""
-    if type(g) is not kernels.array_type:
-        g = kernels.coerce(g)
-    return new_tensor(g, kernels.of(g))
 
 
 def run(

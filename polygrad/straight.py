@@ -21,7 +21,7 @@ from polygrad.casting import ACTIVE, POLICY
 from polygrad.config import grad_mode
 from polygrad.registry import backend_of
 from polygrad.tape import Extra, Node, tick
-from polygrad.tensor import Tensor, new_tensor, refresh
+from polygrad.tensor import Tensor, refresh, wrap
 
 if TYPE_CHECKING:
     from polygrad.backend import Kernels
@@ -296,7 +296,7 @@ def _recorded(
     p: Primitive, k: Kernels, inputs: Any, arrays: Any, mask: int, out: Any, keywords: Any
 ) -> Tensor:
     """Wrap a result, recorded if the mask of tracked inputs is not empty."""
-    t = _tensor(out, k)
+    t = wrap(out, k)
     if mask and t.kernels.inexact and (mode := grad_mode.get()):
         edges, shapes = [], []
         for x, a in zip(inputs, arrays, strict=True):
@@ -318,16 +318,10 @@ def _recorded_several(
     p: Primitive, k: Kernels, inputs: Any, arrays: Any, mask: int, out: Any, keywords: Any
 ) -> tuple[Tensor, ...]:
     """The same for an operation with several results."""
-    made = tuple([_tensor(o, k) for o in out])
+    made = tuple([wrap(o, k) for o in out])
     if mask and grad_mode.get():
         record(p, k, inputs, arrays, None, made, keywords)
     return made
-
-
-def _tensor(out: Any, k: Kernels) -> Tensor:
-    if type(out) is not k.array_type:
-        out = k.coerce(out)
-    return new_tensor(out, k if out.dtype is k.native_dtype else k.of(out))
 
 
 def make_call(p: Primitive, *, form: str = "function") -> Callable[..., Any]:

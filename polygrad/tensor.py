@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from polygrad.device import Device
     from polygrad.dtypes import Dtype
 
-__all__ = ["Tensor", "new_tensor", "on_host", "raw"]
+__all__ = ["Tensor", "new_tensor", "on_host", "raw", "wrap"]
 
 
 class Tensor:
@@ -459,6 +459,13 @@ def new_tensor(array: Array, kernels: Kernels, cls: type[Tensor] = Tensor) -> Te
     t.node = t.gradient = t.alias = t.hooks = None
     t.tracked = False
     return t
+
+
+def wrap(array: Any, kernels: Kernels) -> Tensor:
+    """A constant Tensor around what a kernel returned: of any dtype, or a scalar of the library."""
+    if type(array) is not kernels.array_type:
+        array = kernels.coerce(array)
+    return new_tensor(array, kernels if array.dtype is kernels.native_dtype else kernels.of(array))
 
 
 def raw(t: Tensor) -> Array:

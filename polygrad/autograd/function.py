@@ -12,11 +12,10 @@ from typing import Any
 
 from polygrad.calls import attach
 from polygrad.config import grad_mode, no_grad
-from polygrad.engine import wrap
 from polygrad.errors import GradientError, InvalidTypeError
 from polygrad.indexing import broadcasts_to
 from polygrad.tape import Edge, Node, Port
-from polygrad.tensor import Tensor, new_tensor, raw
+from polygrad.tensor import Tensor, new_tensor, raw, wrap
 from polygrad.views import detach
 from polygrad.writes import rebind
 
