@@ -203,20 +203,21 @@ def record(
     keywords: dict[str, Any],
 ) -> None:
     """Put one application on the tape and attach its floating outputs to it."""
-    if not any(t.kernels.inexact for t in outputs):
+    if True not in [t.kernels.inexact for t in outputs]:
         return
-    mask = 0
+    mask, bit = 0, 1
     edges: list[Any] = []
     shapes: list[Any] = []
-    for i, (x, a) in enumerate(zip(operands, arrays, strict=True)):
+    for x, a in zip(operands, arrays, strict=True):
         if isinstance(x, Tensor) and x.tracked:
-            mask |= 1 << i
-            edges.append(x if x.node is None else x.node)
+            mask |= bit
+            edges.append(x.node or x)
             shapes.append(a.shape)
         else:
             edges.append(None)
             shapes.append(None)
-    values = tuple(t.array for t in outputs)
+        bit <<= 1
+    values = tuple([t.array for t in outputs])
     saved = p.save(k, mask, arrays, values[0] if p.outputs == 1 else values, keywords)
     node = Node(p, tuple(edges), tuple(shapes), k, saved)
     node.casts = None if casts is None else tuple(casts)
@@ -226,7 +227,7 @@ def record(
 def attach(node: Node, count: int, outputs: Sequence[Tensor]) -> None:
     """Make `outputs` the results of `node`."""
     if count != 1:
-        node.outs = tuple((t.array.shape, t.kernels) for t in outputs)
+        node.outs = tuple([(t.array.shape, t.kernels) for t in outputs])
     for i, t in enumerate(outputs):
         if t.kernels.inexact:
             t.node = node if count == 1 else Port(node, i)

@@ -281,6 +281,8 @@ class Sweep:
         wanted = [e is not None and (live is None or e in live) for e in edges]
         results = self.joint(n, g, F, saved, wanted) if p.joint else None
         kernels = n.kernels
+        exact = casts is None and not self.create_graph
+        dtype = kernels.native_dtype
         for i, e in enumerate(edges):
             if e is None or not wanted[i]:
                 continue
@@ -290,7 +292,8 @@ class Sweep:
                 continue
             if casts is not None:
                 kernels = casts[i]  # type: ignore[assignment]
-            r = fit(F, r, n.shapes[i], kernels)  # type: ignore[arg-type]
+            if not exact or r.shape != n.shapes[i] or r.dtype is not dtype:
+                r = fit(F, r, n.shapes[i], kernels)  # type: ignore[arg-type]
             if watcher is not None:
                 watcher.check(n, i, self.plain(r))
             self.add(e, r)

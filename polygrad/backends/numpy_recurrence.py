@@ -1,6 +1,13 @@
 """NumPy's cells of recurrent networks: each in a few arrays of its own, written in place.
 
 They compute what the forwards of `polygrad.ops._recurrence` compute; the formulas are there.
+
+Note [Gates in rows]
+--------------------
+A step of an LSTM multiplies the weights by the transposed rows, W x^T, not the rows by the
+transposed weights: OpenBLAS is quicker at that for few rows, the gates are then contiguous blocks,
+and so is the state, as the next step wants it. Its results are the transposes. The adjoint keeps
+that order, but hands its result on in C order, which products and sums want.
 """
 
 from __future__ import annotations
@@ -32,9 +39,30 @@ def _slope(a: Array) -> Array:
 
 
 def _lstm_cell(x: Array, y: Array, c: Array) -> tuple[Array, Array, Array]:
-    """The logistic function of all blocks at once, then the third replaced."""
+    """h', c' and the gates."""
+    return _gated(x + y, c)
+
+
+def _lstm_step(
+    F: Any, x: Array, h: Array, c: Array, w_ih: Array, w_hh: Array, b_ih: Array | None,
+    b_hh: Array | None,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """See Note [Gates in rows]."""
+    if x.ndim != 2 or x.itemsize < 4:
+        found: Any = FORWARDS["lstm_step"]
+        out: tuple[Array, Array, Array] = found(F, x, h, c, w_ih, w_hh, b_ih, b_hh)
+        return out
+    a = w_ih.dot(x.T)
+    a += w_hh.dot(h.T)
+    bias = b_ih if b_hh is None else b_hh if b_ih is None else b_ih + b_hh
+    if bias is not None:
+        a += bias[:, None]
+    return _gated(a.T, c)
+
+
+def _gated(a: Array, c: Array) -> tuple[Array, Array, Array]:
+    """The logistic function of all blocks at once, then the third replaced; `a` is overwritten."""
     n = c.shape[-1]
-    a = x + y
     u = np.tanh(a[..., 2 * n : 3 * n])
     _logistic(a)
     a[..., 2 * n : 3 * n] = u
@@ -75,7 +103,7 @@ def _lstm_cell_adjoint(
     np.subtract(1, middle, middle)
     d *= s
     t *= a[..., n : 2 * n]
-    return d, t
+    return np.ascontiguousarray(d), t
 
 
 def _gru_cell(x: Array, y: Array, h: Array) -> tuple[Array, Array]:
@@ -122,6 +150,7 @@ def _gru_cell_adjoint(
 
 CELLS: dict[str, Kernel] = {
     "lstm_cell": _lstm_cell,
+    "lstm_step": _lstm_step,
     "lstm_cell_adjoint": _lstm_cell_adjoint,
     "gru_cell": _gru_cell,
     "gru_cell_adjoint": _gru_cell_adjoint,

@@ -22,6 +22,11 @@ says how many rows each step has. They never grow, so the rows of a step go with
 the state. Backwards in time (`reverse`) they never shrink, and sequences join with their rows of
 the initial state. Sequences of one length are the case of equal sizes.
 
+Note [Steps]
+------------
+One step is one primitive too: the products with both weights and the cell. Its rule does once what
+three would do twice: the cotangents of both biases are one sum where x and y are only added.
+
 Note [Runs]
 -----------
 A run is one primitive: it makes no node for each step, and the gradient of a weight is one product
@@ -36,7 +41,7 @@ from typing import Any, NamedTuple
 
 from polygrad.primitive import Composite, JointPrimitive, Primitive
 
-__all__ = ["BLOCKS", "RUNS", "gru_cell", "lstm_cell", "sections"]
+__all__ = ["BLOCKS", "RUNS", "STEPS", "sections"]
 
 Shape = tuple[int, ...]
 BLOCKS = {"rnn_tanh": 1, "rnn_relu": 1, "lstm": 4, "gru": 3}
@@ -125,25 +130,11 @@ def _gru_cell_adjoint(F: Any, gh: Any, ga: Any, h: Any, a: Any) -> tuple[Any, An
     return gx, F.concat([gr, gz, _plus(gy, gn * r)], axis=-1), gh * z
 
 
-def _lstm_cell_rule(g: Any, F: Any, c: Any, out: Any) -> tuple[Any, Any, Any]:
-    d, gc = F.lstm_cell_adjoint(*g, c, *out[1:])
-    return d, d, gc
-
-
-def _gru_cell_rule(g: Any, F: Any, h: Any, out: Any) -> tuple[Any, Any, Any]:
-    found: tuple[Any, Any, Any] = F.gru_cell_adjoint(*g, h, out[1])
-    return found
-
-
 # fmt: off
+Composite("lstm_cell", ("x", "y", "c"), _lstm_cell, outputs=3)
+Composite("gru_cell", ("x", "y", "h"), _gru_cell, outputs=2)
 Composite("lstm_cell_adjoint", ("gh", "gc", "ga", "c", "new", "a"), _lstm_cell_adjoint, outputs=2)
 Composite("gru_cell_adjoint", ("gh", "ga", "h", "a"), _gru_cell_adjoint, outputs=3)
-lstm_cell = JointPrimitive(
-    "lstm_cell", ("x", "y", "c"), _lstm_cell_rule, forward=_lstm_cell, outputs=3, floating=True,
-)
-gru_cell = JointPrimitive(
-    "gru_cell", ("x", "y", "h"), _gru_cell_rule, forward=_gru_cell, outputs=2, floating=True,
-)
 # fmt: on
 
 
@@ -196,7 +187,7 @@ class _Back:
 
 
 class _Kind(NamedTuple):
-    """A cell as a run uses it.
+    """A cell as steps and runs use it.
 
     `step(F, x, y, h, c)` gives h' and what else the cell gives; `pull(F, gs, h, c, made)` the
     cotangents of x, y, h, c from those of what it gave, h and c being the state before the step.
@@ -205,6 +196,47 @@ class _Kind(NamedTuple):
     results: int
     step: Callable[..., tuple[Any, ...]]
     pull: Callable[..., tuple[Any, Any, Any, Any]]
+
+
+# ---- steps: see Note [Steps] --------------------------------------------------------------------
+def _step(kind: _Kind) -> Callable[..., Any]:
+    def step(
+        F: Any, x: Any, h: Any, c: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any
+    ) -> Any:  # fmt: skip
+        made = kind.step(F, F.linear(x, w_ih, b_ih), F.linear(h, w_hh, b_hh), h, c)
+        return made if kind.results > 1 else made[0]
+
+    return step
+
+
+def _step_rule(kind: _Kind) -> Callable[..., Any]:
+    def rule(
+        g: Any, F: Any, x: Any, h: Any, c: Any, w_ih: Any, w_hh: Any, out: Any,
+        wanted: Sequence[bool],
+    ) -> tuple[Any, ...]:  # fmt: skip
+        gs, made = (g, out) if kind.results > 1 else ((g,), (out,))
+        gx, gy, gh, gc = kind.pull(F, gs, h, c, made)
+        rows_x, rows_y = (_rows_of(F, d) for d in (gx, gy))
+        b_ih = F.sum(rows_x, axis=(0,), keepdims=False) if wanted[5] else None
+        if wanted[6]:
+            same = gy is gx and wanted[5]
+            b_hh = b_ih if same else F.sum(rows_y, axis=(0,), keepdims=False)
+        return (
+            F.matmul(gx, w_ih) if wanted[0] else None,
+            _plus(gh, F.matmul(gy, w_hh)) if wanted[1] else None,
+            gc,
+            F.matmul(F.matrix_transpose(rows_x), _rows_of(F, x)) if wanted[3] else None,
+            F.matmul(F.matrix_transpose(rows_y), _rows_of(F, h)) if wanted[4] else None,
+            b_ih,
+            b_hh if wanted[6] else None,
+        )
+
+    return rule
+
+
+def _rows_of(F: Any, x: Any) -> Any:
+    """A vector as a matrix of one row."""
+    return x if len(x.shape) == 2 else F.expand_dims(x, axis=0)
 
 
 # ---- runs: see Note [Runs] ----------------------------------------------------------------------
@@ -336,6 +368,13 @@ _KINDS = {
         2, lambda F, x, y, h, c: F.gru_cell(x, y, h),
         lambda F, g, h, c, made: (*F.gru_cell_adjoint(*g, h, made[1]), None),
     ),
+}  # fmt: skip
+STEPS = {
+    name: JointPrimitive(
+        f"{name}_step", ("x", "h", "c", "w_ih", "w_hh", "b_ih", "b_hh"), _step_rule(kind),
+        forward=_step(kind), outputs=kind.results, floating=True,
+    )
+    for name, kind in _KINDS.items()
 }  # fmt: skip
 RUNS = {
     name: JointPrimitive(

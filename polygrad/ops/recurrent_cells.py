@@ -8,45 +8,73 @@ from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
 from polygrad.ops._axes import as_tensor
-from polygrad.ops._recurrence import BLOCKS
-from polygrad.ops._recurrence import gru_cell as gru_primitive
-from polygrad.ops._recurrence import lstm_cell as lstm_primitive
-from polygrad.ops.activation import relu
-from polygrad.ops.elementwise import tanh
-from polygrad.ops.linear_algebra import linear
-from polygrad.tensor import Tensor
+from polygrad.ops._recurrence import BLOCKS, STEPS
+from polygrad.tensor import Tensor, raw
 
 __all__ = ["pair"]
 
 _table = Chapter("recurrent cells", "nn.functional")
 
 
-def _gates(
-    kind: str, input: Any, h: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The affine maps of input and state, and the state; shapes are checked."""
-    where = f"{kind}_cell"
-    x, h = as_tensor(input, f"{where}, argument input"), as_tensor(h, f"{where}, argument hx")
-    w_hh = as_tensor(w_hh, f"{where}, argument w_hh")
-    width = h.shape[-1] if h.ndim else 0
+def _step(
+    kind: str, input: Any, h: Any, c: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any
+) -> Any:  # fmt: skip
+    """What a step gives, of operands whose shapes fit."""
+    names = ("input", "hx", "hx", "w_ih", "w_hh", "b_ih", "b_hh")
+    operands = [
+        t if t is None or isinstance(t, Tensor) else as_tensor(t, f"{kind}_cell, argument {name}")
+        for t, name in zip((input, h, c, w_ih, w_hh, b_ih, b_hh), names, strict=True)
+    ]
+    x_, h_, c_, w_, v_, b_, d_ = (None if t is None else raw(t).shape for t in operands)
+    rows = BLOCKS[kind] * h_[-1] if h_ else 0
+    fit = (
+        x_ and h_ and len(x_) <= 2 and x_[:-1] == h_[:-1] and w_ == (rows, x_[-1])
+        and v_ == (rows, h_[-1]) and all(s is None or s == (rows,) for s in (b_, d_))
+        and (c_ is None or c_ == h_)
+    )  # fmt: skip
+    if not fit:
+        raise _misfit(kind, operands)
+    return STEPS[kind].call(*operands)
+
+
+def _misfit(kind: str, operands: list[Any]) -> ShapeError:
+    """The error for shapes that do not fit."""
+    x, h, c, w_ih, w_hh, b_ih, b_hh = operands
+    where, blocks = f"{kind}_cell", BLOCKS[kind]
     if x.ndim not in (1, 2) or h.shape[:-1] != x.shape[:-1] or h.ndim != x.ndim:
-        raise ShapeError(
+        return ShapeError(
             f"an input of shape {x.shape} and a state of shape {h.shape}", where + describe([x, h]),
             "they are (batch, features) and (batch, hidden), or both without the batch axis",
         )  # fmt: skip
-    if w_hh.shape != (BLOCKS[kind] * width, width):
-        raise ShapeError(
+    width, features = h.shape[-1], x.shape[-1]
+    if c is not None and c.shape != h.shape:
+        return ShapeError(
+            f"hidden values of shape {h.shape}, cell values of shape {c.shape}",
+            f"{where}, argument hx{describe([h, c])}", "both have one shape",
+        )  # fmt: skip
+    if w_hh.shape != (blocks * width, width):
+        return ShapeError(
             f"a state of shape {h.shape} does not fit w_hh of shape {w_hh.shape}",
             where + describe([h, w_hh]),
-            f"w_hh is ({BLOCKS[kind]} hidden, hidden), hidden the last axis of the state",
+            f"w_hh is ({blocks} hidden, hidden), hidden the last axis of the state",
         )  # fmt: skip
-    from_input = linear(x, w_ih, b_ih)
-    if from_input.shape[-1] != w_hh.shape[0]:
-        raise ShapeError(
-            f"w_ih and w_hh have {from_input.shape[-1]} and {w_hh.shape[0]} rows",
+    if w_ih.shape[-1:] != (features,) or w_ih.ndim != 2:
+        return ShapeError(
+            f"an input of shape {x.shape} does not fit w_ih of shape {w_ih.shape}",
+            where + describe([x, w_ih]),
+            f"w_ih is ({blocks} hidden, features), features the last axis of the input",
+        )  # fmt: skip
+    if w_ih.shape[0] != w_hh.shape[0]:
+        return ShapeError(
+            f"w_ih and w_hh have {w_ih.shape[0]} and {w_hh.shape[0]} rows",
             f"{where}, argument w_ih", "both have so many blocks of hidden rows",
         )  # fmt: skip
-    return from_input, linear(h, w_hh, b_hh), h
+    name, bias = ("b_ih", b_ih) if b_ih is not None and b_ih.shape != w_ih.shape[:1] else (
+        "b_hh", b_hh)  # fmt: skip
+    return ShapeError(
+        f"a bias of shape {bias.shape} does not fit a weight of shape {w_hh.shape}",
+        f"{where}, argument {name}", f"its shape must be {w_hh.shape[:1]}",
+    )
 
 
 def _cell_samples(blocks: int, *, pair: bool = False) -> Any:
@@ -104,8 +132,7 @@ def rnn_tanh_cell(
     >>> F.rnn_tanh_cell(pg.zeros(2), pg.zeros(1), pg.ones((1, 2)), pg.ones((1, 1)))
     tensor([0.], dtype=float32)
     """
-    x, y, _ = _gates("rnn_tanh", input, hx, w_ih, w_hh, b_ih, b_hh)
-    return tanh(x + y)  # type: ignore[no-any-return]
+    return _step("rnn_tanh", input, hx, None, w_ih, w_hh, b_ih, b_hh)  # type: ignore[no-any-return]
 
 
 @_table.public(samples=_cell_samples(1))
@@ -121,8 +148,7 @@ def rnn_relu_cell(
     >>> F.rnn_relu_cell(pg.ones(2), pg.ones(1), pg.ones((1, 2)), pg.ones((1, 1)))
     tensor([3.], dtype=float32)
     """
-    x, y, _ = _gates("rnn_relu", input, hx, w_ih, w_hh, b_ih, b_hh)
-    return relu(x + y)
+    return _step("rnn_relu", input, hx, None, w_ih, w_hh, b_ih, b_hh)  # type: ignore[no-any-return]
 
 
 @_table.public(samples=_cell_samples(4, pair=True))
@@ -162,13 +188,7 @@ def lstm_cell(
     ((3, 1), (3, 1))
     """
     h, c = pair(hx, "lstm_cell")
-    x, y, h = _gates("lstm", input, h, w_ih, w_hh, b_ih, b_hh)
-    if c.shape != h.shape:
-        raise ShapeError(
-            f"hidden values of shape {h.shape}, cell values of shape {c.shape}",
-            f"lstm_cell, argument hx{describe([h, c])}", "both have one shape",
-        )  # fmt: skip
-    found: tuple[Tensor, Tensor] = lstm_primitive.call(x, y, c)[:2]
+    found: tuple[Tensor, Tensor] = _step("lstm", input, h, c, w_ih, w_hh, b_ih, b_hh)[:2]
     return found
 
 
@@ -205,8 +225,7 @@ def gru_cell(
     >>> F.gru_cell(pg.zeros(2), pg.ones(1), pg.ones((3, 2)), pg.zeros((3, 1)))
     tensor([0.5], dtype=float32)
     """
-    x, y, h = _gates("gru", input, hx, w_ih, w_hh, b_ih, b_hh)
-    return gru_primitive.call(x, y, h)[0]  # type: ignore[no-any-return]
+    return _step("gru", input, hx, None, w_ih, w_hh, b_ih, b_hh)[0]  # type: ignore[no-any-return]
 
 
 def pair(hx: Any, where: str) -> tuple[Tensor, Tensor]:

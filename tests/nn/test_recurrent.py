@@ -14,6 +14,7 @@ from polygrad.backends.numpy_recurrence import CELLS
 from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.kernels import FORWARDS
 from polygrad.nn.utils import rnn
+from polygrad.registry import find_kernels
 from polygrad.tape import Node, Port
 from polygrad.testing import assert_close, floating
 from polygrad.testing.compare import host
@@ -289,6 +290,22 @@ def test_cells_of_numpy_are_the_formulas(used):
             CELLS["gru_cell_adjoint"](F, *pull), FORWARDS["gru_cell_adjoint"](F, *pull), strict=True
         ):
             assert_close(a, b)
+
+
+@pytest.mark.parametrize("biases", list(itertools.product([True, False], repeat=2)))
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex128"])
+def test_steps_of_numpy_are_the_formulas(dtype, biases):
+    """Whatever the order of the operands in memory, and without a batch."""
+    F = find_kernels("cpu", dtype)
+    rng = np.random.default_rng(1)
+    sizes = (2, 3), (2, 4), (2, 4), (16, 3), (16, 4), (16,), (16,)
+    x, h, c, w, v, *bs = (rng.standard_normal(size).astype(dtype) for size in sizes)
+    bs = [b if used else None for b, used in zip(bs, biases, strict=True)]
+    for state in ((x, h, c), (x[0], h[0], c[0]), (x.T.copy().T, h.T.copy().T, c.T.copy().T)):
+        got, want = F.lstm_step(*state, w, v, *bs), FORWARDS["lstm_step"](F, *state, w, v, *bs)
+        for a, b in zip(got, want, strict=True):
+            assert_close(a, b)
+            assert a.dtype == dtype
 
 
 def test_a_loss_of_the_cell_values_alone(device):
