@@ -5,8 +5,9 @@ Note [Columns by pieces]
 A convolution is one product of matrices once the windows of all samples stand in the columns of
 one, which has the input's elements as often as the kernel has places. For a whole batch that is the
 largest array of a training step by far, and is read and written in main memory. So the batch goes
-through in pieces, each with columns of at most PIECE bytes. The bound is a compromise: half of it
-shows in the time of small networks, twice of it in the peak of their memory.
+through in pieces, each with columns of at most PIECE bytes. The bound is a compromise: twice of it
+shows in the peak of small networks' memory. Each piece is a product of its own, for which the
+threads of OpenBLAS meet, and where another process has one of the cores they wait for each other.
 
 Note [Rows in one run]
 ----------------------
@@ -31,7 +32,7 @@ from polygrad.kernels import FORWARDS
 
 __all__ = ["CONVOLUTIONS"]
 
-PIECE = 1 << 20  # bytes
+PIECE = 1 << 21  # bytes
 
 Shape = tuple[int, ...]
 Pads = tuple[tuple[int, int], ...]
