@@ -50,7 +50,10 @@ class Convolution:
     def backward(self, g, weight, needs_x):
         """Return the gradients of the weight and, if needed, of x. The columns are used up."""
         side, flat = self.shape[-1], g.reshape(self.channels, -1)
-        np.matmul(flat, self.matrix().T, out=self.in_weight)
+        if self.channels < 9 * self.shape[0]:  # OpenBLAS is quicker with the larger one first
+            self.in_weight[...] = np.matmul(self.matrix(), flat.T).T
+        else:
+            np.matmul(flat, self.matrix().T, out=self.in_weight)
         in_weight = self.in_weight.reshape(weight.shape)
         if not needs_x:
             return in_weight, None

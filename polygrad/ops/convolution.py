@@ -77,10 +77,17 @@ def _adjoint_w(
     F: Any, g: Any, x: Any, kernel: Shape, stride: Shape, padding: Pads, dilation: Shape,
     groups: int,
 ) -> Any:
-    """The cotangent as a matrix, times the transpose of the windows of x."""
+    """The windows of x times the cotangent as a matrix, of which the larger comes first.
+
+    Libraries are up to twice as fast in that order.
+    """
     geometry = Geometry(kernel, stride, padding, dilation)
-    found = F.xp.matrix_transpose(_windows(F, x, geometry, groups))
-    out = F.matmul(_matrices(F, swap(F, g), g.shape[1], groups), found)
+    found = _windows(F, x, geometry, groups)
+    rows = _matrices(F, swap(F, g), g.shape[1], groups)
+    if found.shape[-2] > rows.shape[-2]:
+        out = F.xp.matrix_transpose(F.matmul(found, F.xp.matrix_transpose(rows)))
+    else:
+        out = F.matmul(rows, F.xp.matrix_transpose(found))
     return F.xp.reshape(out, (g.shape[1], x.shape[1] // groups, *kernel))
 
 
