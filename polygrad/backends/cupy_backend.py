@@ -98,6 +98,12 @@ def _namespace() -> Any:
 _XP = _namespace()
 
 
+@functools.cache
+def _has_loops(bfloat16: str) -> bool:
+    """Whether CuPy computes with the dtype of this code: since 14, with NumPy 2.1.2 and later."""
+    return not _IS_HIP and any(bfloat16 in loop for loop in cupy.add.types)
+
+
 def _module(text: str) -> Any:
     """Kernels, compiled when the first of them is launched, and kept on disk by CuPy."""
     return cupy.RawModule(code=text, options=cupy_kernels.OPTIONS[_KIND])
@@ -164,7 +170,7 @@ class CupyBackend(Backend):
     def supports(self, dtype: dtypes.Dtype, device: Device) -> bool:
         """All; bfloat16 on CUDA, where CuPy has it."""
         if dtype.name == BFLOAT16:
-            return not _IS_HIP and any(dtype.char in loop for loop in cupy.add.types)
+            return _has_loops(dtype.char)
         return dtype in dtypes.ALL
 
     def scalar(self, kernels: Kernels) -> Callable[[Any], Any] | None:
