@@ -202,6 +202,10 @@ class Backend(ABC):
         """
         return self.from_numpy(array, device)
 
+    def constant(self, array: np.ndarray[Any, Any], device: Device) -> Array:
+        """As `from_numpy`, of what follows from shapes and options: recordings may have it."""
+        return self.from_numpy(array, device)
+
     def pinned(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
         """A copy in page-locked memory, which `upload` need not stage; None: there is none."""
         del array

@@ -38,6 +38,7 @@ __all__ = [
     "selected_shape",
     "shape_tuple",
     "size_of",
+    "table",
     "upload",
     "within",
 ]
@@ -225,8 +226,17 @@ def one_axis(key: Key, ndim: int) -> int | None:
 
 def upload(backend: Backend, places: np.ndarray[Any, Any], device: Device) -> Any:
     """Positions on a device, as its widest index type."""
+    return backend.from_numpy(_widest(backend, places, device), device)
+
+
+def table(backend: Backend, places: np.ndarray[Any, Any], device: Device) -> Any:
+    """As `upload`, of positions that follow from shapes and options alone."""
+    return backend.constant(_widest(backend, places, device), device)
+
+
+def _widest(backend: Backend, places: np.ndarray[Any, Any], device: Device) -> Any:
     dtype = dtypes.int64 if backend.supports(dtypes.int64, device) else dtypes.int32
-    return backend.from_numpy(places.astype(dtype, copy=False), device)
+    return places.astype(dtype, copy=False)
 
 
 def gather(backend: Backend, array: Any, key: Key) -> Any:

@@ -203,9 +203,16 @@ class Kernels:
 
     def from_numpy(self, array: Any) -> Array:
         """A copy of host data on this device, in this dtype."""
+        return self._given(array, self.backend.from_numpy)
+
+    def constant(self, array: Any) -> Array:
+        """What follows from shapes and options alone, as `from_numpy` gives it."""
+        return self._given(array, self.backend.constant)
+
+    def _given(self, array: Any, give: Callable[..., Array]) -> Array:
         host = np.asarray(array, dtype=self.dtype)
         with self.explaining(f"copying {self.dtype} {host.shape} from the host"):
-            return self.backend.from_numpy(host, self.device)
+            return give(host, self.device)
 
     def zeros(self, shape: tuple[int, ...]) -> Array:
         """An array of zeros of this device and dtype."""

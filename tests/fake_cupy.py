@@ -227,10 +227,11 @@ class FakeArray(np.ndarray):
 
     def __setitem__(self, key, value):
         mine, value = plain(self), plain(value)
-        key = wrapped(mine, plain(key))
+        given = plain(key)
         if RECORDED:
-            RECORDED[-1].append(lambda: mine.__setitem__(key, value))
+            RECORDED[-1].append(lambda: mine.__setitem__(wrapped(mine, given), value))
             return
+        key = wrapped(mine, given)
         mine[key] = value
         key = key if isinstance(key, tuple) else (key,)
         if any(isinstance(k, np.ndarray) for k in key):  # again, the other way round
@@ -269,14 +270,14 @@ FakeArray.take = on_current(take)
 def scatter(kind, ufunc):
     def function(a, slices, value):
         a, slices, value = plain(a), plain(slices), plain(value)
-        keys = slices = wrapped(a, slices)
+        given, keys = slices, wrapped(a, slices)
         numbers = any(isinstance(k, np.ndarray) and k.dtype.kind in "iu" for k in keys)
         if numbers and a.dtype.name not in ATOMIC[kind]:
             raise TypeError(f"scatter_{kind} does not support {a.dtype}")
         if RECORDED:
-            RECORDED[-1].append(lambda: ufunc.at(a, slices, value))
+            RECORDED[-1].append(lambda: ufunc.at(a, wrapped(a, given), value))
         else:
-            ufunc.at(a, slices, value)
+            ufunc.at(a, keys, value)
 
     return function
 
@@ -312,11 +313,8 @@ add.types = ["ee->e", "EE->E", "ff->f", "dd->d"]  # with bfloat16's, as of CuPy 
 
 
 def empty(shape, dtype=float):
-    """Nothing to be repeated: what is written there is."""
-    made = np.empty(shape, dtype)
-    if RECORDED and made.dtype.kind in "fc":
-        made.fill(np.nan)
-    return fake(made)
+    """Nothing to be repeated: what is written there is. What is not, holds NaN, or 0."""
+    return fake(np.full(shape, np.nan if np.dtype(dtype).kind in "fc" else 0, dtype))
 
 
 def empty_pinned(shape, dtype=float):

@@ -178,6 +178,36 @@ def test_the_state_is_that_of_as_many_steps(gpus):
     assert values(other, again) == values(model, optimizer)
 
 
+@pytest.mark.parametrize("name", ["arange", "interpolate", "pad", "adaptive_pool"])
+def test_tables_that_follow_from_shapes_are_kept(name):
+    """Forward and backward; numbers that the user has on the host are refused elsewhere."""
+    F = nn.functional
+    function = {
+        "arange": lambda x: x * pg.arange(5, device=x.device, dtype=x.dtype),
+        "interpolate": lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear"),
+        "pad": lambda x: F.pad(x, (1, 2, 2, 1), mode="reflect"),
+        "adaptive_pool": lambda x: F.adaptive_max_pool2d(x, 3) + F.adaptive_avg_pool2d(x, 3),
+    }[name]
+    w = nn.Parameter(pg.tensor(RNG.normal(size=(2, 3, 5, 5)).astype(np.float32), device="cuda:0"))
+    module = nn.Module()
+    module.w = w
+
+    def step(x):
+        w.gradient = None
+        loss = pg.sum(function(w * x) ** 2)
+        loss.backward()
+        return loss.detach(), w.grad
+
+    first, then = (
+        pg.tensor(RNG.normal(size=w.shape).astype(np.float32), device="cuda:0") for _ in range(2)
+    )
+    graph = pg.cuda_graph(step, [first], modules=[module], warmup=2)
+    for x in (first, then):
+        got = [t.tolist() for t in graph(x)]
+        assert got == [t.tolist() for t in step(x)]
+        w.gradient = None
+
+
 def test_gradients_are_clipped_without_a_wait():
     """The norm stays on the device: a graph refuses the host's look at it."""
     device, found = "cuda:0", []

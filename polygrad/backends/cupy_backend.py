@@ -215,6 +215,11 @@ class CupyBackend(Backend):
         with self._at(int(device.rest)):
             return cupy.array(array, order="C")
 
+    def constant(self, array: np.ndarray[Any, Any], device: Device) -> Array:
+        """In a recording, what it keeps: it is copied before the next replay."""
+        recording = self._recorded_here()
+        return self.from_numpy(array, device) if recording is None else recording.place(array)
+
     def pinned(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
         """From CuPy's pool of page-locked memory."""
         made: np.ndarray[Any, Any] = cupyx.empty_pinned(array.shape, array.dtype)

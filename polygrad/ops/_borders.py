@@ -109,7 +109,8 @@ def _places(n: int, width: Width) -> Host:
 def _read(x: Tensor, axis: int, width: Width, mode: str) -> Tensor:
     """Elements of the inside."""
     n = x.shape[axis]
-    return take(x, index_tensor(_READ[mode](_places(n, width), n), x), axis=axis)
+    places = index_tensor(_READ[mode](_places(n, width), n), x, of_shapes=True)
+    return take(x, places, axis=axis)
 
 
 def _section(x: Tensor, axis: int, start: int | None, stop: int | None) -> Tensor:
@@ -128,7 +129,7 @@ def _odd(x: Tensor, axis: int, width: Width, mode: str) -> Tensor:
     shape = (-1, *(1,) * (x.ndim - axis - 1))
     factors = (np.where(back, -1, 1), -2 * turns, 2 * turns + 2 * back)
     k = x.kernels
-    sign, first, last = (new_tensor(k.from_numpy(f.reshape(shape)), k) for f in factors)
+    sign, first, last = (new_tensor(k.constant(f.reshape(shape)), k) for f in factors)
     ends = _section(x, axis, None, 1) * first + _section(x, axis, -1, None) * last
     return even * sign + ends
 
@@ -144,7 +145,7 @@ def _ramp(x: Tensor, axis: int, width: Width, ends: tuple[tuple[Any, Any], ...])
         steps = np.arange(1, n + 1) if side else np.arange(n, 0, -1)
         edge = _section(x, axis, -1, None) if side else _section(x, axis, None, 1)
         down, up = (
-            new_tensor(k.from_numpy((s if not k.inexact else s / n).reshape(shape)), k)
+            new_tensor(k.constant((s if not k.inexact else s / n).reshape(shape)), k)
             for s in (n - steps, steps)
         )
         line = edge * down + up * (end if k.inexact else int(end))

@@ -73,7 +73,7 @@ def _mean(x: Tensor, sizes: Shape) -> Tensor:
         weights = np.zeros((n, m))
         for i, (start, end) in enumerate(_ends(n, m)):
             weights[start:end, i] = 1 / (end - start)
-        matrix = new_tensor(x.kernels.from_numpy(weights), x.kernels)
+        matrix = new_tensor(x.kernels.constant(weights), x.kernels)
         x = moveaxis(matmul(moveaxis(x, axis, -1), matrix), -1, axis)
     return x
 
@@ -99,7 +99,7 @@ def _largest(x: Tensor, sizes: Shape, indices: bool) -> Any:
         return _MAX_POOL[axes](x, kernel, return_indices=indices)
     lead = x.shape[: x.ndim - axes]
     flat = reshape(x, (*lead, size_of(size)))
-    places = index_tensor(_candidates(size, sizes), x)
+    places = index_tensor(_candidates(size, sizes), x, of_shapes=True)
     elements = take(flat.detach(), places, axis=-1)
     places = broadcast_to(places, (*lead, *places.shape))
     out, found = largest_of(flat, elements, places, (*lead, *sizes))

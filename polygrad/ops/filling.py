@@ -294,7 +294,7 @@ def arange(
         whole = all(isinstance(n, int) for n in numbers)
         dtype = default_integer(find_device(device)) if whole else default_dtype()
     k = kernels_named(dtype, device, "arange")
-    return new_tensor(k.from_numpy(np.arange(*numbers)), k)
+    return new_tensor(k.constant(np.arange(*numbers)), k)
 
 
 @_table.public(differentiable=False, samples=lambda s: [

@@ -14,7 +14,7 @@ from polygrad.calls import check_device, describe
 from polygrad.dtypes import INTEGER, int64
 from polygrad.errors import DtypeError, InvalidArgumentError, ShapeError
 from polygrad.families import Chapter
-from polygrad.indexing import broadcasts_to, upload
+from polygrad.indexing import broadcasts_to, table, upload
 from polygrad.kernels import declare_forward
 from polygrad.late_checks import check_range
 from polygrad.ops._axes import as_tensor, normalize_axis
@@ -72,10 +72,15 @@ def _outside(F: Any, x: Any, low: int, end: int) -> Any:
 declare_forward("index_outside", _outside)
 
 
-def index_tensor(places: np.ndarray[Any, Any], x: Tensor) -> Tensor:
-    """Positions reckoned on the host as a tensor on the device of `x`."""
+def index_tensor(
+    places: np.ndarray[Any, Any], x: Tensor, *, of_shapes: bool = False
+) -> Tensor:
+    """Positions reckoned on the host as a tensor on the device of `x`.
+
+    `of_shapes`: they follow from shapes and options alone.
+    """
     backend = x.kernels.backend
-    array = upload(backend, places, x.device)
+    array = (table if of_shapes else upload)(backend, places, x.device)
     return new_tensor(array, backend.kernels_of(array))
 
 
@@ -151,7 +156,7 @@ def along(F: Any, indices: Any, axis: int) -> tuple[Any, ...]:
     key = []
     for i, n in enumerate(shape):
         places = np.arange(n).reshape(-1, *(1,) * (ndim - i - 1))
-        key.append(indices if i == axis else upload(F.backend, places, F.device))
+        key.append(indices if i == axis else table(F.backend, places, F.device))
     return tuple(key)
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.families import Chapter
-from polygrad.indexing import upload
+from polygrad.indexing import table
 from polygrad.ops._axes import as_tensor, widened
 from polygrad.ops.adaptive_pooling import (
     adaptive_avg_pool1d,
@@ -151,9 +151,9 @@ def _resample(F: Any, x: Any, axis: int, plan: Any, transposed: bool) -> Any:
         x = F.xp.concat([x, F.zeros((*x.shape[:at], 1, *x.shape[at + 1 :]))], axis=at)
     total: Any = None
     for places, weights in taps:
-        part = F.xp.take(x, upload(F.backend, places, F.device), axis=at)
+        part = F.xp.take(x, table(F.backend, places, F.device), axis=at)
         if weights is not None:
-            strength = F.from_numpy(weights.reshape(-1, *(1,) * (-axis - 1)))
+            strength = F.constant(weights.reshape(-1, *(1,) * (-axis - 1)))
             if F.backend.capabilities.writeable:
                 part *= strength
             else:

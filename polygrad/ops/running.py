@@ -102,7 +102,7 @@ def _extremum(p: Primitive, x: Any, axis: Any, name: str) -> RunningExtremum:
     record = equal(lanes, p.call(lanes))
     if lanes.kernels.inexact:
         record = record | isnan(lanes)
-    places = index_tensor(np.arange(t.shape[axis]), t)
+    places = index_tensor(np.arange(t.shape[axis]), t, of_shapes=True)
     found = moveaxis(_running_maximum.call(where(record, places, 0)), -1, axis)
     return RunningExtremum(take_along_axis(t, found, axis=axis), found)
 
