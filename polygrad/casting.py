@@ -22,8 +22,8 @@ LOW, FULL = "low", "float32"
 
 # Products of matrices, where the hardware is quick in low precision and sums in a higher one.
 _LOW = """
-    attention convolution convolution_adjoint_w convolution_adjoint_x einsum gru_run gru_step linear
-    lstm_run lstm_step matmul prelu rnn_relu_run rnn_relu_step rnn_tanh_run rnn_tanh_step
+    attention convolution convolution_adjoint_w convolution_adjoint_x einsum gru_cell gru_run linear
+    lstm_cell lstm_run matmul prelu rnn_relu_cell rnn_relu_run rnn_tanh_cell rnn_tanh_run
 """
 # Functions that grow or lose digits quickly, long sums, and what is built of them.
 _FULL = """

@@ -218,10 +218,10 @@ class Sweep:
         """What a hook makes of a cotangent."""
         if g is None:
             return None
-        given = g if self.create_graph else wrap(g, kernels)
+        given = _apart(g) if self.create_graph else wrap(g, kernels)
         made = function(given)
         if made is None:
-            return g
+            made = given  # which the hook may have written to
         if not isinstance(made, Tensor) or made.shape != given.shape:
             raise GradientError(
                 "a hook returned something other than a gradient",
@@ -363,6 +363,18 @@ def run(
     return []
 
 
+def _apart(g: Any) -> Any:
+    """Another Tensor of the same value and history: what is written to one leaves the other alone.
+
+    A leaf is itself: who asked for its gradient to be tracked gave it.
+    """
+    if type(g) is not Tensor or (g.tracked and g.node is None):
+        return g
+    t = new_tensor(raw(g), g.kernels)
+    t.node, t.tracked = g.node, g.tracked
+    return t
+
+
 def _capture(state: Sweep, x: Tensor, edge: Edge) -> Tensor | None:
     """The cotangent that arrived at a requested input."""
     if isinstance(edge, Tensor):
@@ -378,14 +390,14 @@ def _capture(state: Sweep, x: Tensor, edge: Edge) -> Tensor | None:
         if edge in state.zeros:
             return new_tensor(x.kernels.zeros(raw(x).shape), x.kernels)
         return None
-    return g if state.create_graph and isinstance(g, Tensor) else wrap(g, x.kernels)
+    return _apart(g) if state.create_graph and isinstance(g, Tensor) else wrap(g, x.kernels)
 
 
 def _accumulate(state: Sweep, leaf: Tensor, g: Any) -> None:
     """Give a leaf its total cotangent, after its hooks have seen it."""
     for hook in tuple(leaf.hooks or ()):
         g = state.hooked(hook.function, g, leaf.kernels)
-    t = g if isinstance(g, Tensor) else wrap(g, leaf.kernels)
+    t = _apart(g) if isinstance(g, Tensor) else wrap(g, leaf.kernels)
     accumulate(leaf, t, create_graph=state.create_graph)
 
 

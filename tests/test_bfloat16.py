@@ -115,3 +115,10 @@ def test_a_model_trains_in_bfloat16_on_the_stand_in_for_cupy(monkeypatch):
     assert {"adam_step", "standardize", "gelu", "cross_entropy"} <= set(LAUNCHES[before:])
     np.testing.assert_allclose(got, want, rtol=0.03)
     assert got[-1] < 0.8 * got[0]
+
+
+def test_bounds_that_bfloat16_does_not_have_are_bounds():
+    x = pg.tensor([-5.0, 0.0, 5.0], dtype=pg.bfloat16, requires_grad=True)
+    for bound in (0.1, 0.3, 0.7):
+        (g,) = pg.autograd.grad(pg.sum(nn.functional.hardtanh(x, -bound, bound)), x)
+        assert g.tolist() == [0, 1, 0], bound

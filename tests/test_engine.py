@@ -89,6 +89,33 @@ def test_higher_orders(order):
     assert y.detach().item() == want
 
 
+def test_gradients_with_a_graph_are_tensors_of_their_own():
+    """Also where one cotangent goes to several inputs: what is written to one is the one's."""
+    a, b = (pg.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    first, second = pg.autograd.grad(pg.sum((a + b) ** 2), [a, b], create_graph=True)
+    with pg.no_grad():
+        first *= 0
+    assert second.tolist() == [4, 8]
+    pg.sum((a + b) ** 2).backward(create_graph=True)
+    with pg.no_grad():
+        a.grad *= 0
+    assert (a.grad.tolist(), b.grad.tolist()) == ([0, 0], [4, 8])
+    assert pg.autograd.grad(pg.sum(b.grad), a)[0].tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("graph", [True, False])
+def test_what_a_hook_writes_to_a_gradient_is_that_gradient_alone(graph):
+    a, b = (pg.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+
+    def halve(g):
+        with pg.no_grad():
+            g *= 0.5
+
+    a.register_hook(halve)
+    pg.sum((a + b) ** 2).backward(create_graph=graph)
+    assert (a.grad.tolist(), b.grad.tolist()) == ([2, 4], [4, 8])
+
+
 def test_backward_with_create_graph_stores_a_graph():
     x = leaf(3.0)
     (x * x * x).backward(create_graph=True)

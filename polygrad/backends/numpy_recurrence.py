@@ -38,18 +38,18 @@ def _slope(a: Array) -> Array:
     return s
 
 
-def _lstm_cell(x: Array, y: Array, c: Array) -> tuple[Array, Array, Array]:
+def _lstm_gates(x: Array, y: Array, c: Array) -> tuple[Array, Array, Array]:
     """h', c' and the gates."""
     return _gated(x + y, c)
 
 
-def _lstm_step(
+def _lstm_cell(
     F: Any, x: Array, h: Array, c: Array, w_ih: Array, w_hh: Array, b_ih: Array | None,
     b_hh: Array | None,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """See Note [Gates in rows]."""
     if x.ndim != 2 or x.itemsize < 4:
-        found: Any = FORWARDS["lstm_step"]
+        found: Any = FORWARDS["lstm_cell"]
         out: tuple[Array, Array, Array] = found(F, x, h, c, w_ih, w_hh, b_ih, b_hh)
         return out
     a = w_ih.dot(x.T)
@@ -74,12 +74,12 @@ def _gated(a: Array, c: Array) -> tuple[Array, Array, Array]:
     return h, new, a
 
 
-def _lstm_cell_adjoint(
+def _lstm_gates_adjoint(
     F: Any, gh: Array | None, gc: Array | None, ga: Array | None, c: Array, new: Array, a: Array
 ) -> tuple[Array, Array]:
-    """Where gh is there, as in every run."""
-    if gh is None:
-        found: Any = FORWARDS["lstm_cell_adjoint"]
+    """Where gh is there, as in every run, of real numbers."""
+    if gh is None or a.dtype.kind == "c":
+        found: Any = FORWARDS["lstm_gates_adjoint"]
         out: tuple[Array, Array] = found(F, gh, gc, ga, c, new, a)
         return out
     n = c.shape[-1]
@@ -106,7 +106,7 @@ def _lstm_cell_adjoint(
     return np.ascontiguousarray(d), t
 
 
-def _gru_cell(x: Array, y: Array, h: Array) -> tuple[Array, Array]:
+def _gru_gates(x: Array, y: Array, h: Array) -> tuple[Array, Array]:
     """r, z, n and y_n in one array."""
     n = h.shape[-1]
     a = np.empty((*h.shape[:-1], 4 * n), h.dtype)
@@ -123,12 +123,12 @@ def _gru_cell(x: Array, y: Array, h: Array) -> tuple[Array, Array]:
     return out, a
 
 
-def _gru_cell_adjoint(
+def _gru_gates_adjoint(
     F: Any, gh: Array | None, ga: Array | None, h: Array, a: Array
 ) -> tuple[Array, Array, Array]:
-    """Where gh is there and ga is not, as in every run but under a second derivative."""
-    if gh is None or ga is not None:
-        found: Any = FORWARDS["gru_cell_adjoint"]
+    """Where gh is there and ga is not, as in every run but under a second derivative; real."""
+    if gh is None or ga is not None or a.dtype.kind == "c":
+        found: Any = FORWARDS["gru_gates_adjoint"]
         out: tuple[Array, Array, Array] = found(F, gh, ga, h, a)
         return out
     n = h.shape[-1]
@@ -149,9 +149,9 @@ def _gru_cell_adjoint(
 
 
 CELLS: dict[str, Kernel] = {
+    "lstm_gates": _lstm_gates,
     "lstm_cell": _lstm_cell,
-    "lstm_step": _lstm_step,
-    "lstm_cell_adjoint": _lstm_cell_adjoint,
-    "gru_cell": _gru_cell,
-    "gru_cell_adjoint": _gru_cell_adjoint,
+    "lstm_gates_adjoint": _lstm_gates_adjoint,
+    "gru_gates": _gru_gates,
+    "gru_gates_adjoint": _gru_gates_adjoint,
 }

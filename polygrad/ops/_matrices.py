@@ -157,8 +157,9 @@ def _pivots(F: Any, v: Any) -> Any:
     if 0 in v.shape:
         return size > 0
     big = size >= F.xp.max(size, axis=-2, keepdims=True) * 0.6
-    rows = F.xp.arange(v.shape[-2], dtype=size.dtype, device=F.native_device)[:, None]
-    place = F.xp.where(big, rows, F.of(size).full((), v.shape[-2]))
+    count = {"dtype": F.with_dtype(dtypes.float32).native_dtype, "device": F.native_device}
+    rows = F.xp.arange(v.shape[-2] + 1, **count)
+    place = F.xp.where(big, rows[:-1, None], rows[-1])
     return big & (place == F.xp.min(place, axis=-2, keepdims=True))
 
 

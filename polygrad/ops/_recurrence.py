@@ -81,7 +81,7 @@ def _plus(x: Any, y: Any) -> Any:
 
 
 # ---- the cells: see Note [Cells] ----------------------------------------------------------------
-def _lstm_cell(F: Any, x: Any, y: Any, c: Any) -> tuple[Any, Any, Any]:
+def _lstm_gates(F: Any, x: Any, y: Any, c: Any) -> tuple[Any, Any, Any]:
     """h', c', and the gates i, f, u, o in one array."""
     z = x + y
     i, f, o = (F.sigmoid(_block(F, z, k, 4)) for k in (0, 1, 3))
@@ -90,8 +90,9 @@ def _lstm_cell(F: Any, x: Any, y: Any, c: Any) -> tuple[Any, Any, Any]:
     return o * F.tanh(c), c, F.concat([i, f, u, o], axis=-1)
 
 
-def _lstm_cell_adjoint(F: Any, gh: Any, gc: Any, ga: Any, c: Any, new: Any, a: Any) -> Any:
+def _lstm_gates_adjoint(F: Any, gh: Any, gc: Any, ga: Any, c: Any, new: Any, a: Any) -> Any:
     """The cotangents of x + y and of c, from those of h', c' (not both None) and the gates."""
+    c, new, a = (F.conj(t) for t in (c, new, a))
     i, f, u, o = _blocks(F, a, 4)
     gi, gf, gu, go = _blocks(F, ga, 4)
     if gh is not None:
@@ -109,7 +110,7 @@ def _lstm_cell_adjoint(F: Any, gh: Any, gc: Any, ga: Any, c: Any, new: Any, a: A
     return F.concat(parts, axis=-1), gc * f
 
 
-def _gru_cell(F: Any, x: Any, y: Any, h: Any) -> tuple[Any, Any]:
+def _gru_gates(F: Any, x: Any, y: Any, h: Any) -> tuple[Any, Any]:
     """h', and r, z, n, y_n in one array."""
     r, z = (F.sigmoid(_block(F, x, k, 3) + _block(F, y, k, 3)) for k in (0, 1))
     inner = _block(F, y, 2, 3)
@@ -117,8 +118,9 @@ def _gru_cell(F: Any, x: Any, y: Any, h: Any) -> tuple[Any, Any]:
     return n + z * (h - n), F.concat([r, z, n, inner], axis=-1)
 
 
-def _gru_cell_adjoint(F: Any, gh: Any, ga: Any, h: Any, a: Any) -> tuple[Any, Any, Any]:
+def _gru_gates_adjoint(F: Any, gh: Any, ga: Any, h: Any, a: Any) -> tuple[Any, Any, Any]:
     """The cotangents of x, y and h, from those of h' and of r, z, n, y_n."""
+    h, a = F.conj(h), F.conj(a)
     r, z, n, inner = _blocks(F, a, 4)
     gr, gz, gn, gy = _blocks(F, ga, 4)
     if gh is None:
@@ -131,10 +133,10 @@ def _gru_cell_adjoint(F: Any, gh: Any, ga: Any, h: Any, a: Any) -> tuple[Any, An
 
 
 # fmt: off
-Composite("lstm_cell", ("x", "y", "c"), _lstm_cell, outputs=3)
-Composite("gru_cell", ("x", "y", "h"), _gru_cell, outputs=2)
-Composite("lstm_cell_adjoint", ("gh", "gc", "ga", "c", "new", "a"), _lstm_cell_adjoint, outputs=2)
-Composite("gru_cell_adjoint", ("gh", "ga", "h", "a"), _gru_cell_adjoint, outputs=3)
+Composite("lstm_gates", ("x", "y", "c"), _lstm_gates, outputs=3)
+Composite("gru_gates", ("x", "y", "h"), _gru_gates, outputs=2)
+Composite("lstm_gates_adjoint", ("gh", "gc", "ga", "c", "new", "a"), _lstm_gates_adjoint, outputs=2)
+Composite("gru_gates_adjoint", ("gh", "ga", "h", "a"), _gru_gates_adjoint, outputs=3)
 # fmt: on
 
 
@@ -222,11 +224,11 @@ def _step_rule(kind: _Kind) -> Callable[..., Any]:
             same = gy is gx and wanted[5]
             b_hh = b_ih if same else F.sum(rows_y, axis=(0,), keepdims=False)
         return (
-            F.matmul(gx, w_ih) if wanted[0] else None,
-            _plus(gh, F.matmul(gy, w_hh)) if wanted[1] else None,
+            F.matmul(gx, F.conj(w_ih)) if wanted[0] else None,
+            _plus(gh, F.matmul(gy, F.conj(w_hh))) if wanted[1] else None,
             gc,
-            F.matmul(F.matrix_transpose(rows_x), _rows_of(F, x)) if wanted[3] else None,
-            F.matmul(F.matrix_transpose(rows_y), _rows_of(F, h)) if wanted[4] else None,
+            F.matmul(F.matrix_transpose(rows_x), F.conj(_rows_of(F, x))) if wanted[3] else None,
+            F.matmul(F.matrix_transpose(rows_y), F.conj(_rows_of(F, h))) if wanted[4] else None,
             b_ih,
             b_hh if wanted[6] else None,
         )
@@ -301,13 +303,13 @@ class _Pulled:
         g = [_plus(g[0], self.back_h.g), *g[1:]]
         if self.projection is not None:
             self.projected.append(g[0])
-            g[0] = self.F.matmul(g[0], self.projection)
+            g[0] = self.F.matmul(g[0], self.F.conj(self.projection))
         if c is not None:
             g[1] = _plus(g[1], self.back_c.g)
         gx, gy, gh, gc = self.kind.pull(self.F, g, h, c, made)
         self.gxs.append(gx)
         self.gys.append(gy)
-        self.back_h.hand(_plus(gh, self.F.matmul(gy, self.weight)), rows)
+        self.back_h.hand(_plus(gh, self.F.matmul(gy, self.F.conj(self.weight))), rows)
         if c is not None:
             self.back_c.hand(gc, rows)
 
@@ -334,12 +336,13 @@ def _rule(kind: _Kind) -> Callable[..., Any]:
         gweight = gbias = gprojection = None
         if wanted[3]:
             before = back.joined(hs, backwards=False)
-            gweight = F.matmul(F.matrix_transpose(gy), before)
+            gweight = F.matmul(F.matrix_transpose(gy), F.conj(before))
         if bias is not None and wanted[4]:
             gbias = F.sum(gy, axis=(0,), keepdims=False)
         if projection is not None and wanted[5]:
             hidden = _block(F, outs[2], 3, 4) * F.tanh(outs[1])
-            gprojection = F.matmul(F.matrix_transpose(back.joined(back.projected)), hidden)
+            projected = F.matrix_transpose(back.joined(back.projected))
+            gprojection = F.matmul(projected, F.conj(hidden))
         gc = None if c is None else back.back_c.whole()
         return gx, back.back_h.whole(), gc, gweight, gbias, gprojection
 
@@ -354,24 +357,24 @@ def _both(d: Any, gc: Any = None) -> tuple[Any, Any, Any, Any]:
 _KINDS = {
     "rnn_tanh": _Kind(
         1, lambda F, x, y, h, c: (F.tanh(x + y),),
-        lambda F, g, h, c, made: _both(g[0] * (1 - made[0] * made[0])),
+        lambda F, g, h, c, made: _both(g[0] * F.conj(1 - made[0] * made[0])),
     ),
     "rnn_relu": _Kind(
         1, lambda F, x, y, h, c: (F.relu(x + y),),
         lambda F, g, h, c, made: _both(F.keep(g[0], made[0] != 0)),
     ),
     "lstm": _Kind(
-        3, lambda F, x, y, h, c: F.lstm_cell(x, y, c),
-        lambda F, g, h, c, made: _both(*F.lstm_cell_adjoint(*g, c, *made[1:])),
+        3, lambda F, x, y, h, c: F.lstm_gates(x, y, c),
+        lambda F, g, h, c, made: _both(*F.lstm_gates_adjoint(*g, c, *made[1:])),
     ),
     "gru": _Kind(
-        2, lambda F, x, y, h, c: F.gru_cell(x, y, h),
-        lambda F, g, h, c, made: (*F.gru_cell_adjoint(*g, h, made[1]), None),
+        2, lambda F, x, y, h, c: F.gru_gates(x, y, h),
+        lambda F, g, h, c, made: (*F.gru_gates_adjoint(*g, h, made[1]), None),
     ),
 }  # fmt: skip
 STEPS = {
     name: JointPrimitive(
-        f"{name}_step", ("x", "h", "c", "w_ih", "w_hh", "b_ih", "b_hh"), _step_rule(kind),
+        f"{name}_cell", ("x", "h", "c", "w_ih", "w_hh", "b_ih", "b_hh"), _step_rule(kind),
         forward=_step(kind), outputs=kind.results, floating=True,
     )
     for name, kind in _KINDS.items()

@@ -6,8 +6,7 @@ negative numbers only, and `finite` keeps infinite operands out of products with
 Note [Masks in rules]
 ---------------------
 A gradient is chosen by `keep(g, mask)`, not by `where(mask, g, 0)`, for which NumPy has a kernel
-that costs a fifth to a twentieth where the mask is random. Masks are taken from the result where
-that has them, since the next operation mostly saves it anyway.
+that costs a fifth to a twentieth where the mask is random.
 """
 
 from __future__ import annotations
@@ -277,7 +276,7 @@ prelu_primitive = Primitive(
 )
 _hardtanh = Primitive(
     "hardtanh", ("x",),
-    {"x": lambda g, F, out, low, high: F.keep(g, (out != low) & (out != high))},
+    {"x": lambda g, F, x, low, high: F.keep(g, ~((x <= low) | (x >= high)))},
     forward=lambda F, x, low, high: F.xp.minimum(
         F.xp.maximum(x, F.full((), low)), F.full((), high)),
     floating=True, real=True, keywords={"low": -1.0, "high": 1.0},

@@ -14,16 +14,18 @@ from polygrad.tensor import Tensor, raw
 __all__ = ["pair"]
 
 _table = Chapter("recurrent cells", "nn.functional")
+_NAMES = ("input", "hx", "cell values", "w_ih", "w_hh", "b_ih", "b_hh")
+_OPTIONAL = frozenset(("cell values", "b_ih", "b_hh"))  # all but LSTMs have no cell values
 
 
 def _step(
     kind: str, input: Any, h: Any, c: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any
 ) -> Any:  # fmt: skip
     """What a step gives, of operands whose shapes fit."""
-    names = ("input", "hx", "hx", "w_ih", "w_hh", "b_ih", "b_hh")
     operands = [
-        t if t is None or isinstance(t, Tensor) else as_tensor(t, f"{kind}_cell, argument {name}")
-        for t, name in zip((input, h, c, w_ih, w_hh, b_ih, b_hh), names, strict=True)
+        t if isinstance(t, Tensor) or (t is None and name in _OPTIONAL)
+        else as_tensor(t, f"{kind}_cell, argument {name}")
+        for t, name in zip((input, h, c, w_ih, w_hh, b_ih, b_hh), _NAMES, strict=True)
     ]
     x_, h_, c_, w_, v_, b_, d_ = (None if t is None else raw(t).shape for t in operands)
     rows = BLOCKS[kind] * h_[-1] if h_ else 0

@@ -14,6 +14,7 @@ from polygrad.backends.numpy_recurrence import CELLS
 from polygrad.errors import DtypeError, InvalidArgumentError, InvalidTypeError, ShapeError
 from polygrad.kernels import FORWARDS
 from polygrad.nn.utils import rnn
+from polygrad.ops._recurrence import BLOCKS
 from polygrad.registry import find_kernels
 from polygrad.tape import Node, Port
 from polygrad.testing import assert_close, floating
@@ -271,23 +272,25 @@ def test_cells_of_numpy_are_the_formulas(used):
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, 3, 8))
     c = rng.standard_normal((3, 2))
-    made = CELLS["lstm_cell"](x, y, c)
-    for a, b in zip(made, FORWARDS["lstm_cell"](F, x, y, c), strict=True):
+    made = CELLS["lstm_gates"](x, y, c)
+    for a, b in zip(made, FORWARDS["lstm_gates"](F, x, y, c), strict=True):
         assert_close(a, b)
     gs = [rng.standard_normal(a.shape) if u else None for a, u in zip(made, used, strict=True)]
     pull = (*gs, c, *made[1:])
     for a, b in zip(
-        CELLS["lstm_cell_adjoint"](F, *pull), FORWARDS["lstm_cell_adjoint"](F, *pull), strict=True
+        CELLS["lstm_gates_adjoint"](F, *pull), FORWARDS["lstm_gates_adjoint"](F, *pull), strict=True
     ):
         assert_close(a, b)
-    made = CELLS["gru_cell"](x[:, :6], y[:, :6], c)
-    for a, b in zip(made, FORWARDS["gru_cell"](F, x[:, :6], y[:, :6], c), strict=True):
+    made = CELLS["gru_gates"](x[:, :6], y[:, :6], c)
+    for a, b in zip(made, FORWARDS["gru_gates"](F, x[:, :6], y[:, :6], c), strict=True):
         assert_close(a, b)
     gs = [rng.standard_normal(a.shape) if u else None for a, u in zip(made, used[1:], strict=True)]
     if any(g is not None for g in gs):
         pull = (*gs, c, made[1])
         for a, b in zip(
-            CELLS["gru_cell_adjoint"](F, *pull), FORWARDS["gru_cell_adjoint"](F, *pull), strict=True
+            CELLS["gru_gates_adjoint"](F, *pull),
+            FORWARDS["gru_gates_adjoint"](F, *pull),
+            strict=True,
         ):
             assert_close(a, b)
 
@@ -302,10 +305,44 @@ def test_steps_of_numpy_are_the_formulas(dtype, biases):
     x, h, c, w, v, *bs = (rng.standard_normal(size).astype(dtype) for size in sizes)
     bs = [b if used else None for b, used in zip(bs, biases, strict=True)]
     for state in ((x, h, c), (x[0], h[0], c[0]), (x.T.copy().T, h.T.copy().T, c.T.copy().T)):
-        got, want = F.lstm_step(*state, w, v, *bs), FORWARDS["lstm_step"](F, *state, w, v, *bs)
+        got, want = F.lstm_cell(*state, w, v, *bs), FORWARDS["lstm_cell"](F, *state, w, v, *bs)
         for a, b in zip(got, want, strict=True):
             assert_close(a, b)
             assert a.dtype == dtype
+
+
+@pytest.mark.parametrize("kind", ["rnn_tanh", "lstm", "gru"])
+def test_complex_cells_and_layers_have_adjoint_gradients(kind):
+    rng = np.random.default_rng(0)
+
+    def leaf(*shape):
+        a = rng.standard_normal((2, *shape))
+        return pg.tensor(a[0] + 1j * a[1], requires_grad=True) * 0.5
+
+    rows = BLOCKS[kind] * 2
+    weights = leaf(rows, 3), leaf(rows, 2), leaf(rows), leaf(rows)
+    states = [leaf(4, 2) for _ in range(2 if kind == "lstm" else 1)]
+
+    def step(x, *rest):
+        hx, ws = rest[: len(states)], rest[len(states) :]
+        out = getattr(nn.functional, f"{kind}_cell")(x, hx if len(hx) > 1 else hx[0], *ws)
+        return out[0] if isinstance(out, tuple) else out
+
+    def layer(x, *rest):
+        hx, ws = [t[None] for t in rest[: len(states)]], rest[len(states) :]
+        return getattr(nn.functional, kind)(x, tuple(hx) if len(hx) > 1 else hx[0], ws)[0]
+
+    assert pg.autograd.gradcheck(step, (leaf(4, 3), *states, *weights))
+    assert pg.autograd.gradcheck(layer, (leaf(3, 4, 3), *states, *weights))
+
+
+def test_the_gradients_of_both_biases_are_tensors_of_their_own():
+    cell = nn.LSTMCell(2, 3)
+    pg.sum(cell(pg.ones((4, 2)))[0] * 50).backward(create_graph=True)
+    before = cell.bias_hh.grad.tolist()
+    with pg.no_grad():
+        cell.bias_ih.grad *= 0.5
+    assert cell.bias_hh.grad.tolist() == before != cell.bias_ih.grad.tolist()
 
 
 def test_a_loss_of_the_cell_values_alone(device):
@@ -417,6 +454,10 @@ X = pg.ones((5, 2, 3))
          "cell values of shape"),
         (lambda: nn.functional.gru_cell(X[0], pg.zeros((2, 1)), pg.ones((6, 3)), pg.ones((3, 1))),
          ShapeError, "6 and 3 rows"),
+        (lambda: nn.functional.gru_cell(None, X[0], X[0], X[0]), InvalidTypeError, "input"),
+        (lambda: nn.functional.gru_cell(X[0], None, X[0], X[0]), InvalidTypeError, "hx"),
+        (lambda: nn.functional.gru_cell(X[0], X[0], None, X[0]), InvalidTypeError, "w_ih"),
+        (lambda: nn.functional.lstm_cell(X[0], (X[0], X[0]), X[0], None), InvalidTypeError, "w_hh"),
         (lambda: nn.functional.gru(X, pg.zeros((1, 2, 1)), [pg.ones((3, 3))]),
          InvalidArgumentError, "w_ih, w_hh, b_ih, b_hh"),
         (lambda: nn.functional.gru(
