@@ -205,18 +205,9 @@ def record(
     """Put one application on the tape and attach its floating outputs to it."""
     if True not in [t.kernels.inexact for t in outputs]:
         return
-    mask, bit = 0, 1
-    edges: list[Any] = []
-    shapes: list[Any] = []
-    for x, a in zip(operands, arrays, strict=True):
-        if isinstance(x, Tensor) and x.tracked:
-            mask |= bit
-            edges.append(x.node or x)
-            shapes.append(a.shape)
-        else:
-            edges.append(None)
-            shapes.append(None)
-        bit <<= 1
+    edges = [(x.node or x) if isinstance(x, Tensor) and x.tracked else None for x in operands]
+    shapes = [None if e is None else a.shape for e, a in zip(edges, arrays, strict=True)]
+    mask = sum([1 << i for i, e in enumerate(edges) if e is not None])
     values = tuple([t.array for t in outputs])
     saved = p.save(k, mask, arrays, values[0] if p.outputs == 1 else values, keywords)
     node = Node(p, tuple(edges), tuple(shapes), k, saved)

@@ -14,25 +14,23 @@ from polygrad.tensor import Tensor, raw
 __all__ = ["pair"]
 
 _table = Chapter("recurrent cells", "nn.functional")
-_NAMES = ("input", "hx", "cell values", "w_ih", "w_hh", "b_ih", "b_hh")
-_OPTIONAL = frozenset(("cell values", "b_ih", "b_hh"))  # all but LSTMs have no cell values
+_NAMES = ("input", "hx", "hx", "w_ih", "w_hh", "b_ih", "b_hh")
 
 
 def _step(
     kind: str, input: Any, h: Any, c: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any
 ) -> Any:  # fmt: skip
-    """What a step gives, of operands whose shapes fit."""
-    operands = [
-        t if isinstance(t, Tensor) or (t is None and name in _OPTIONAL)
-        else as_tensor(t, f"{kind}_cell, argument {name}")
-        for t, name in zip((input, h, c, w_ih, w_hh, b_ih, b_hh), _NAMES, strict=True)
-    ]
-    x_, h_, c_, w_, v_, b_, d_ = (None if t is None else raw(t).shape for t in operands)
+    """What a step gives, of operands whose shapes fit; c is None in all but an LSTM."""
+    operands = [input, h, c, w_ih, w_hh, b_ih, b_hh]
+    for i, t in enumerate(operands):
+        if not isinstance(t, Tensor) and not (t is None and (i > 4 or (i == 2 and kind != "lstm"))):
+            operands[i] = as_tensor(t, f"{kind}_cell, argument {_NAMES[i]}")
+    x_, h_, c_, w_, v_, b_, d_ = [None if t is None else raw(t).shape for t in operands]
     rows = BLOCKS[kind] * h_[-1] if h_ else 0
     fit = (
         x_ and h_ and len(x_) <= 2 and x_[:-1] == h_[:-1] and w_ == (rows, x_[-1])
-        and v_ == (rows, h_[-1]) and all(s is None or s == (rows,) for s in (b_, d_))
-        and (c_ is None or c_ == h_)
+        and v_ == (rows, h_[-1]) and (b_ is None or b_ == (rows,))
+        and (d_ is None or d_ == (rows,)) and (c_ is None or c_ == h_)
     )  # fmt: skip
     if not fit:
         raise _misfit(kind, operands)
@@ -189,7 +187,7 @@ def lstm_cell(
     >>> h.shape, c.shape
     ((3, 1), (3, 1))
     """
-    h, c = pair(hx, "lstm_cell")
+    h, c = _two(hx, "lstm_cell")
     found: tuple[Tensor, Tensor] = _step("lstm", input, h, c, w_ih, w_hh, b_ih, b_hh)[:2]
     return found
 
@@ -238,10 +236,15 @@ def pair(hx: Any, where: str) -> tuple[Tensor, Tensor]:
     InvalidArgumentError
         `hx` is no pair.
     """
-    if not isinstance(hx, (tuple, list)) or len(hx) != 2:
-        raise InvalidArgumentError(
-            f"the state is {type(hx).__name__}, not a pair", f"{where}, argument hx",
-            "pass (hidden values, cell values)",
-        )  # fmt: skip
-    h, c = (as_tensor(t, f"{where}, argument hx") for t in hx)
+    h, c = (as_tensor(t, f"{where}, argument hx") for t in _two(hx, where))
     return h, c
+
+
+def _two(hx: Any, where: str) -> Any:
+    """The state, if it is a pair."""
+    if isinstance(hx, (tuple, list)) and len(hx) == 2:
+        return hx
+    raise InvalidArgumentError(
+        f"the state is {type(hx).__name__}, not a pair", f"{where}, argument hx",
+        "pass (hidden values, cell values)",
+    )  # fmt: skip

@@ -458,6 +458,7 @@ X = pg.ones((5, 2, 3))
         (lambda: nn.functional.gru_cell(X[0], None, X[0], X[0]), InvalidTypeError, "hx"),
         (lambda: nn.functional.gru_cell(X[0], X[0], None, X[0]), InvalidTypeError, "w_ih"),
         (lambda: nn.functional.lstm_cell(X[0], (X[0], X[0]), X[0], None), InvalidTypeError, "w_hh"),
+        (lambda: nn.functional.lstm_cell(X[0], (X[0], None), X[0], X[0]), InvalidTypeError, "hx"),
         (lambda: nn.functional.gru(X, pg.zeros((1, 2, 1)), [pg.ones((3, 3))]),
          InvalidArgumentError, "w_ih, w_hh, b_ih, b_hh"),
         (lambda: nn.functional.gru(
