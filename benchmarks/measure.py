@@ -12,12 +12,13 @@ from benchmarks.workload import Workload
 Block = Callable[[int], float]
 Samples = dict[str, list[float]]
 
-# BLAS and OpenMP threads spin for some milliseconds after their last task. On a machine with no
+# BLAS and OpenMP threads spin after their last task, for tenths of a second. On a machine with no
 # more cores than threads that is time taken from whoever comes next: let them fall asleep first.
-SETTLE_SECONDS = 0.03
+# With 0.03 s the rows with two threads were up to twice as long, and spread by a third.
+SETTLE_SECONDS = 0.3
 
 # No new round after so long, if there were some: a busy machine must not make it an hour.
-ENOUGH_SECONDS = 20
+ENOUGH_SECONDS = 30
 ENOUGH_ROUNDS = 5
 
 # Steps of which the fresh memory is the mean.
