@@ -103,18 +103,22 @@ def test_a_graph_trains_as_the_step_does(device, algorithm, options):
     assert np.isfinite(next(iter(model.parameters())).detach().numpy()).all()
 
 
+def after_two(step, x, model, optimizer, *, recorded):
+    """The step after two calls of it: a graph, whose warm-up they are, or itself."""
+    if recorded:
+        return pg.cuda_graph(step, [x], modules=[model], optimizers=[optimizer], warmup=2)
+    for _ in range(2):
+        step(x)
+    return step
+
+
 def both(device, algorithm, change, **options):
     """Losses and state of as many steps, by a graph and without; `change(optimizer, i)` before."""
     found = []
     for recorded in (False, True):
         model, optimizer, step = training(device, algorithm, **options)
         batches = [pg.tensor(d, device=device) for d in DATA]
-        if recorded:
-            given = {"modules": [model], "optimizers": [optimizer], "warmup": 2}
-            step = pg.cuda_graph(step, [batches[0]], **given)
-        else:
-            for _ in range(2):
-                step(batches[0])
+        step = after_two(step, batches[0], model, optimizer, recorded=recorded)
         losses = []
         for i, x in enumerate(batches):
             change(optimizer, i)
@@ -222,12 +226,7 @@ def test_gradients_are_clipped_without_a_wait():
             optimizer.step()
             return norm
 
-        if recorded:
-            given = {"modules": [model], "optimizers": [optimizer], "warmup": 2}
-            step = pg.cuda_graph(step, [batches[0]], **given)
-        else:
-            for _ in range(2):
-                step(batches[0])
+        step = after_two(step, batches[0], model, optimizer, recorded=recorded)
         norms = [step(x).item() for x in batches]
         assert min(norms) < 0.3 < max(norms)
         found.append((norms, values(model, optimizer)))
@@ -245,12 +244,7 @@ def test_two_steps_of_an_optimizer_in_one_graph():
             step(x)
             return step(x)
 
-        if recorded:
-            given = {"modules": [model], "optimizers": [optimizer], "warmup": 2}
-            twice = pg.cuda_graph(twice, [batches[0]], **given)
-        else:
-            for _ in range(2):
-                twice(batches[0])
+        twice = after_two(twice, batches[0], model, optimizer, recorded=recorded)
         losses = [twice(x).item() for x in batches]
         found.append((losses, values(model, optimizer), optimizer.steps_taken))
     assert found[0] == found[1]
