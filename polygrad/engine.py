@@ -218,7 +218,7 @@ class Sweep:
         """What a hook makes of a cotangent."""
         if g is None:
             return None
-        given = _apart(g) if self.create_graph else wrap(g, kernels)
+        given = _own(g, kernels)
         made = function(given)
         if made is None:
             made = given  # which the hook may have written to
@@ -363,11 +363,13 @@ def run(
     return []
 
 
-def _apart(g: Any) -> Any:
-    """Another Tensor of the same value and history: what is written to one leaves the other alone.
+def _own(g: Any, kernels: Kernels) -> Any:
+    """A cotangent as a Tensor of its own: what is written to it leaves others alone.
 
     A leaf is itself: who asked for its gradient to be tracked gave it.
     """
+    if not isinstance(g, Tensor):
+        return wrap(g, kernels)
     if type(g) is not Tensor or (g.tracked and g.node is None):
         return g
     t = new_tensor(raw(g), g.kernels)
@@ -390,15 +392,14 @@ def _capture(state: Sweep, x: Tensor, edge: Edge) -> Tensor | None:
         if edge in state.zeros:
             return new_tensor(x.kernels.zeros(raw(x).shape), x.kernels)
         return None
-    return _apart(g) if state.create_graph and isinstance(g, Tensor) else wrap(g, x.kernels)
+    return _own(g, x.kernels)  # type: ignore[no-any-return]
 
 
 def _accumulate(state: Sweep, leaf: Tensor, g: Any) -> None:
     """Give a leaf its total cotangent, after its hooks have seen it."""
     for hook in tuple(leaf.hooks or ()):
         g = state.hooked(hook.function, g, leaf.kernels)
-    t = _apart(g) if isinstance(g, Tensor) else wrap(g, leaf.kernels)
-    accumulate(leaf, t, create_graph=state.create_graph)
+    accumulate(leaf, _own(g, leaf.kernels), create_graph=state.create_graph)
 
 
 def accumulate(leaf: Tensor, g: Tensor, *, create_graph: bool) -> None:

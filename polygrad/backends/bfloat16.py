@@ -7,12 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from polygrad.kernels import Kernel
+from polygrad.kernels import Kernel, Kernels
 
-__all__ = ["BFLOAT16", "in_float32", "narrowed", "narrowing"]
+__all__ = ["BFLOAT16", "in_float32", "narrowed", "narrowing", "number_type"]
 
 BFLOAT16 = "bfloat16"  # by name: the package that defines it is optional
 _WIDE = (np.float32, np.float64)
+
+
+def number_type(kernels: Kernels) -> Any:
+    """What makes numbers of bfloat16, which plain ones would promote; of other dtypes, None."""
+    native = kernels.native_dtype
+    return native.type if native.name == BFLOAT16 else None
 
 
 def narrowed(out: Any, native: Any) -> Any:

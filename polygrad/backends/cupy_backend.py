@@ -47,7 +47,7 @@ from polygrad.backend import (
     Recording,
 )
 from polygrad.backends import cupy_device, cupy_kernels
-from polygrad.backends.bfloat16 import BFLOAT16, in_float32, narrowing
+from polygrad.backends.bfloat16 import BFLOAT16, in_float32, narrowing, number_type
 from polygrad.config import deterministic_algorithms
 from polygrad.device import Device
 from polygrad.errors import InvalidArgumentError, InvalidTypeError
@@ -121,8 +121,7 @@ class CupyBackend(Backend):
 
     def __init__(self) -> None:
         super().__init__()
-        self._recorder: int | None = None  # the thread that records a graph
-        self._recorded: Recording | None = None
+        self._recorded: tuple[int, Recording] | None = None  # by which thread, and what
         count = cupy.cuda.runtime.getDeviceCount()
         self._devices = [Device(f"{_KIND}:{i}") for i in range(count)]
         self.launcher = cupy_kernels.Launcher(cupy, _module, self._recorded_here)
@@ -175,8 +174,7 @@ class CupyBackend(Backend):
 
     def scalar(self, kernels: Kernels) -> Callable[[Any], Any] | None:
         """Numbers are operands, but beside bfloat16, which they might promote."""
-        native = kernels.native_dtype
-        return native.type if native.name == BFLOAT16 else None
+        return number_type(kernels)  # type: ignore[no-any-return]
 
     def adapted(self, name: str, kernel: Kernel, kernels: Kernels) -> Kernel:
         """See Note [bfloat16]; of our own kernels' results some are wide on purpose."""
@@ -282,8 +280,8 @@ class CupyBackend(Backend):
 
     def _recorded_here(self) -> Recording | None:
         """What this thread records."""
-        found = self._recorded
-        return found if found is None or self._recorder == threading.get_ident() else None
+        thread, found = self._recorded or (None, None)
+        return found if thread == threading.get_ident() else None
 
     def _refuse(self, what: str) -> None:
         """Raise for what a graph cannot repeat, in the thread that records one."""
@@ -305,12 +303,11 @@ class CupyBackend(Backend):
         with self._at(int(device.rest)):
             cupy_kernels.load_recorded(self.launcher, used)
         with cupy_device.recording(int(device.rest)) as made:
-            self._recorder, self._recorded = threading.get_ident(), made
-            self.late.paused = True
+            self._recorded, self.late.paused = (threading.get_ident(), made), True
             try:
                 yield made
             finally:
-                self._recorder, self._recorded, self.late.paused = None, None, False
+                self._recorded, self.late.paused = None, False
 
     def strided_view(
         self, array: Array, shape: tuple[int, ...], strides: tuple[int, ...]

@@ -18,7 +18,7 @@ import numpy as np
 from polygrad import dtypes, indexing
 from polygrad.backend import Array, Backend, Capabilities, Kernel, Kernels, KnownGap
 from polygrad.backends import numba_kernels
-from polygrad.backends.bfloat16 import BFLOAT16, narrowing
+from polygrad.backends.bfloat16 import BFLOAT16, narrowing, number_type
 from polygrad.backends.counting import ALONE
 from polygrad.backends.host_memory import keep_freed_memory
 from polygrad.backends.numpy_convolution import CONVOLUTIONS
@@ -109,8 +109,7 @@ class NumpyBackend(Backend):
 
     def scalar(self, kernels: Kernels) -> Callable[[Any], Any] | None:
         """Numbers are operands, but beside bfloat16, which NumPy promotes with them to float32."""
-        native = kernels.native_dtype
-        return native.type if native.name == BFLOAT16 else None
+        return number_type(kernels)  # type: ignore[no-any-return]
 
     def adapted(self, name: str, kernel: Kernel, kernels: Kernels) -> Kernel:
         """Beside bfloat16: NumPy, asked for what ml_dtypes does not define, computes in float32."""

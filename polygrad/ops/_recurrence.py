@@ -39,6 +39,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from polygrad.ops.linear_algebra import linear_bias, linear_weight, linear_x
 from polygrad.primitive import Composite, JointPrimitive, Primitive
 
 __all__ = ["BLOCKS", "RUNS", "STEPS", "sections"]
@@ -218,27 +219,21 @@ def _step_rule(kind: _Kind) -> Callable[..., Any]:
     ) -> tuple[Any, ...]:  # fmt: skip
         gs, made = (g, out) if kind.results > 1 else ((g,), (out,))
         gx, gy, gh, gc = kind.pull(F, gs, h, c, made)
-        rows_x, rows_y = (_rows_of(F, d) for d in (gx, gy))
-        b_ih = F.sum(rows_x, axis=(0,), keepdims=False) if wanted[5] else None
+        b_ih = linear_bias(gx, F) if wanted[5] else None
+        b_hh = None
         if wanted[6]:
-            same = gy is gx and wanted[5]
-            b_hh = b_ih if same else F.sum(rows_y, axis=(0,), keepdims=False)
+            b_hh = linear_bias(gy, F) if gy is not gx or b_ih is None else b_ih
         return (
-            F.matmul(gx, F.conj(w_ih)) if wanted[0] else None,
-            _plus(gh, F.matmul(gy, F.conj(w_hh))) if wanted[1] else None,
+            linear_x(gx, F, x.shape, w_ih) if wanted[0] else None,
+            _plus(gh, linear_x(gy, F, h.shape, w_hh)) if wanted[1] else None,
             gc,
-            F.matmul(F.matrix_transpose(rows_x), F.conj(_rows_of(F, x))) if wanted[3] else None,
-            F.matmul(F.matrix_transpose(rows_y), F.conj(_rows_of(F, h))) if wanted[4] else None,
+            linear_weight(gx, F, x) if wanted[3] else None,
+            linear_weight(gy, F, h) if wanted[4] else None,
             b_ih,
-            b_hh if wanted[6] else None,
+            b_hh,
         )
 
     return rule
-
-
-def _rows_of(F: Any, x: Any) -> Any:
-    """A vector as a matrix of one row."""
-    return x if len(x.shape) == 2 else F.expand_dims(x, axis=0)
 
 
 # ---- runs: see Note [Runs] ----------------------------------------------------------------------

@@ -176,21 +176,26 @@ def _linear(F: Any, x: Any, weight: Any, bias: Any) -> Any:
     return out if x.ndim < 3 else F.reshape(out, shape=(*x.shape[:-1], weight.shape[0]))
 
 
-def _linear_x(g: Any, F: Any, x_shape: Shape, weight: Any) -> Any:
+def linear_x(g: Any, F: Any, x_shape: Shape, weight: Any) -> Any:
     """G W."""
     if len(x_shape) < 3:
         return F.matmul(g, F.conj(weight))
     return F.reshape(F.matmul(_rows(F, g), F.conj(weight)), shape=x_shape)
 
 
+def linear_weight(g: Any, F: Any, x: Any) -> Any:
+    """The sum over all rows of the products G^T conj(X)."""
+    return F.matmul(F.matrix_transpose(_rows(F, g)), F.conj(_rows(F, x)))
+
+
+def linear_bias(g: Any, F: Any) -> Any:
+    """The sum of all rows."""
+    return F.sum(_rows(F, g), axis=(0,), keepdims=False)
+
+
 linear_primitive = Primitive(
     "linear", ("x", "weight", "bias"),
-    {
-        "x": _linear_x,
-        "weight": lambda g, F, x: F.matmul(F.matrix_transpose(_rows(F, g)), F.conj(_rows(F, x))),
-        "bias": lambda g, F: F.sum(_rows(F, g), axis=(0,), keepdims=False),
-    },
-    forward=_linear,
+    {"x": linear_x, "weight": linear_weight, "bias": linear_bias}, forward=_linear,
 )  # fmt: skip
 
 

@@ -69,6 +69,8 @@ class LBFGS(Optimizer):
     tensor([1., 1.], dtype=float64)
     """
 
+    elementwise = False
+
     def __init__(
         self,
         params: Parameters,
@@ -103,8 +105,6 @@ class LBFGS(Optimizer):
                 f"line_search_fn is {group['line_search_fn']!r}", "LBFGS, argument line_search_fn",
                 "pass 'strong_wolfe' or None",
             )  # fmt: skip
-
-    elementwise = False
 
     def begin(self, group: Group) -> dict[str, float]:
         """No numbers of single parameters."""
