@@ -45,6 +45,7 @@ class Backend(ABC):
     capabilities: ClassVar[Capabilities] = Capabilities()
     known_gaps: ClassVar[tuple[KnownGap, ...]] = ()
     special_install: ClassVar[str] = ""  # what to type if `special` needs a package of its own
+    tiled: ClassVar[bool] = False  # on the host, writeable: see Note [Tiles] of polygrad.tiles
     oom_errors: tuple[type[BaseException], ...] = (MemoryError,)
     lost_errors: tuple[type[BaseException], ...] = ()
     index_errors: tuple[type[BaseException], ...] = (IndexError,)

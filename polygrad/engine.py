@@ -3,8 +3,8 @@
 Creation order is a topological order, so a heap keyed on creation numbers hands out the nodes
 newest first; a node enters it with its first cotangent.
 
-Rules are textbook formulas; `fit` is the one place that undoes broadcasting, projects complex to
-real and casts dtypes, so that a gradient has its operand's shape, dtype, device and realness.
+Rules are textbook formulas; what they return is made to fit its operand (`polygrad.fitting`). Runs of
+elementwise operations on large arrays are swept in tiles (`polygrad.tiles`).
 """
 
 from __future__ import annotations
@@ -17,42 +17,15 @@ from typing import Any
 
 from polygrad.backend import Kernels
 from polygrad.config import grad_mode, no_grad, recorder
-from polygrad.dtypes import COMPLEX, kind_of
 from polygrad.errors import GradientError
+from polygrad.fitting import fit
 from polygrad.tape import IDENTITY, Edge, Node, Packed, Port
 from polygrad.tensor import Tensor, new_tensor, raw, wrap
+from polygrad.tiles import LARGE, gather
 
-__all__ = ["Sweep", "accumulate", "fit", "run", "unbroadcast"]
+__all__ = ["Sweep", "accumulate", "run"]
 
 _seq = operator.attrgetter("seq")
-
-
-def unbroadcast(F: Any, g: Any, shape: tuple[int, ...]) -> Any:
-    """The adjoint of broadcasting `shape` to the shape of g: sums over added and stretched axes."""
-    lead = g.ndim - len(shape)
-    axes = tuple(range(lead)) + tuple(
-        i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1
-    )
-    if axes:
-        g = F.sum(g, axis=axes, keepdims=False)
-    return F.reshape(g, shape=shape) if g.shape != shape else g
-
-
-def fit(F: Any, g: Any, shape: tuple[int, ...], kernels: Kernels) -> Any:
-    """Make a cotangent fit its operand: the adjoint of broadcasting and casting, in one place."""
-    if g.shape != shape:
-        g = unbroadcast(F, g, shape)
-    if isinstance(g, Tensor):
-        if g.kernels is not kernels:
-            if g.kernels.is_complex and not kernels.is_complex:
-                g = F.real(g)
-            g = F.astype(g, dtype=kernels.dtype)
-    elif g.dtype != kernels.native_dtype:
-        backend = kernels.backend
-        if not kernels.is_complex and kind_of(backend.dtype_of(g)) == COMPLEX:
-            g = kernels.backend.xp.real(g)
-        g = kernels.cast(g)
-    return g
 
 
 def _reach(outputs: Iterable[Tensor]) -> list[Node]:
@@ -136,7 +109,7 @@ class Sweep:
         special = self.create_graph or recorder.get() is not None
         retain = self.retain
         pop, get = cot.pop, cot.get
-        n = None
+        n = run = None
         try:
             while heap:
                 n = heappop(heap)[1]
@@ -149,6 +122,11 @@ class Sweep:
                 g = pop(n, None)
                 if g is None:
                     self._pass_zeros(n, (n,))
+                    continue
+                if g.size >= LARGE and (run := gather(self, n, g)) is not None:
+                    g = None
+                    run.sweep(self)
+                    run = None
                     continue
                 dtype = F.native_dtype
                 rules = n.primitive.rules
@@ -177,7 +155,7 @@ class Sweep:
                 if not retain:
                     n.saved = None
         except Exception as error:
-            explained = _explain(error, n)
+            explained = _explain(error, n if run is None else run.at)
             if explained is error:
                 raise
             raise explained from error

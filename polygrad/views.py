@@ -27,7 +27,7 @@ import numpy as np
 from polygrad import dtypes
 from polygrad.calls import record
 from polygrad.config import grad_mode
-from polygrad.engine import unbroadcast
+from polygrad.fitting import unbroadcast
 from polygrad.errors import ShapeError
 from polygrad.indexing import Key, is_basic
 from polygrad.keys import read_key

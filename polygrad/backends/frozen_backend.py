@@ -61,6 +61,7 @@ class FrozenBackend(NumpyBackend):
     name = "frozen"
     device_kinds = ("frozen",)
     capabilities = Capabilities(writeable=False, survives_fork=True)
+    tiled = False
 
     @property
     def array_types(self) -> tuple[type, ...]:

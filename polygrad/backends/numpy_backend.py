@@ -23,6 +23,7 @@ from polygrad.backends.counting import ALONE
 from polygrad.backends.host_memory import keep_freed_memory
 from polygrad.backends.numpy_convolution import CONVOLUTIONS
 from polygrad.backends.numpy_kernels import KERNELS
+from polygrad.backends.numpy_pieces import PIECEWISE, in_pieces
 from polygrad.backends.numpy_recurrence import CELLS
 from polygrad.backends.numpy_transforms import TRANSFORMS
 from polygrad.backends.numpy_updates import UPDATES
@@ -37,6 +38,7 @@ class NumpyBackend(Backend):
     name = "numpy"
     device_kinds = ("cpu",)
     capabilities = Capabilities(aliasing=True, survives_fork=True)
+    tiled = True
     special_install = "pip install 'polygrad[scipy]'"
     known_gaps = (
         KnownGap(
@@ -114,7 +116,9 @@ class NumpyBackend(Backend):
     def adapted(self, name: str, kernel: Kernel, kernels: Kernels) -> Kernel:
         """Beside bfloat16: NumPy, asked for what ml_dtypes does not define, computes in float32."""
         native = kernels.native_dtype
-        return narrowing(kernel, native) if native.name == BFLOAT16 else kernel
+        if native.name == BFLOAT16:
+            return narrowing(kernel, native)
+        return in_pieces(kernel) if name in PIECEWISE else kernel
 
     def copy(self, array: Array) -> Array:
         """A C-ordered copy."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import polygrad as pg
-from polygrad import engine
+from polygrad import fitting
 from polygrad_conformance.faults.device import FAULTY
 from polygrad_conformance.faults.independent_planting import (
     IndependentFault,
@@ -320,7 +320,7 @@ FAULTS: dict[str, IndependentFault] = {
         _by_inverse, _of("linalg.det", [[1.0, 2.0], [2.0, 4.0]]),
     ),
     "broadcast-loses-a-row": method(
-        "gradients", "engine", engine, "unbroadcast",
+        "gradients", "engine", fitting, "unbroadcast",
         "of what broadcasting added up, one row is lost", "races without atomic additions",
         _lost_addition,
         lambda at: at.grad(lambda b: at(np.ones((3, 2)), "float64") * b, [1.0, 2.0]),

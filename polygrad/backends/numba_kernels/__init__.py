@@ -10,7 +10,7 @@ leaves to the kernel that serves without it.
 
 numba is imported, and a kernel compiled, when it is first called; the machine code is kept on disk
 (`compiled.py`). `POLYGRAD_FAST=0` does without them. Large arrays are shared among threads
-(`threads.py`).
+(`polygrad.threads`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DTYPES = ("float32", "float64")
 TABLE: dict[str, tuple[str, ...]] = {
     "elementwise": (
         "erf", "erfc", "gelu", "gelu_slope", "gelu_tanh", "gelu_tanh_slope", "silu", "silu_slope",
-        "sigmoid", "dropout",
+        "sigmoid", "dropout", "exp", "tanh",
     ),
     "rows": (
         "softmax", "log_softmax", "softmax_adjoint", "log_softmax_adjoint", "attention_weights",

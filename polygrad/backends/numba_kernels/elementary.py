@@ -2,7 +2,7 @@
 
 For loops that numba compiles; on a float32 they compute in float32, on a float64 in float64.
 
-Sources: the reductions and coefficients of exp are those of Moshier's Cephes library
+Sources: the reductions and coefficients of exp and tanh are those of Moshier's Cephes library
 (1989); those of erfc are polygrad's own, see Note [erf] in `polygrad.ops.special`. Powers of two
 are written as bits, in two halves, so that results may be subnormal, or overflow.
 """
@@ -17,7 +17,7 @@ from numba.types import float32
 
 from polygrad.erf_table import P32, P64, Q32, Q64
 
-__all__ = ["erf", "erfc", "exp", "sigmoid"]
+__all__ = ["erf", "erfc", "exp", "sigmoid", "tanh"]
 
 _single = np.float32
 _ONE, _TWO, _HALF = _single(1), _single(2), _single(0.5)
@@ -84,6 +84,37 @@ def _sigmoid32(x: Any) -> Any:
 def _sigmoid64(x: Any) -> Any:
     e = exp(-abs(x))
     return (e if x < 0.0 else 1.0) / (1.0 + e)
+
+
+# ---- tanh ---------------------------------------------------------------------------------------
+# Near zero y + y z p(z), y = |x|, z = y^2; elsewhere 1 - 2 / (1 + e^2y); with the sign of x.
+_T0, _T1, _T2, _T3, _T4 = map(_single, (
+    -5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1,
+))  # fmt: skip
+_NEAR = _single(0.625)
+
+
+def tanh(x: Any) -> Any:
+    """The hyperbolic tangent; within 2 units in the last place."""
+    return _stub(x)
+
+
+def _tanh32(x: Any) -> Any:
+    y = abs(x)
+    z = y * y
+    p = (((_T0 * z + _T1) * z + _T2) * z + _T3) * z + _T4
+    far = _ONE - _TWO / (exp(y + y) + _ONE)
+    return np.copysign(p * z * y + y if y < _NEAR else far, x)
+
+
+def _tanh64(x: Any) -> Any:
+    y = abs(x)
+    z = y * y
+    p = (-9.64399179425052238628e-1 * z - 9.92877231001918586564e1) * z - 1.61468768441708447952e3
+    q = ((z + 1.12811678491632931402e2) * z + 2.23548839060100448583e3) * z
+    p = p / (q + 4.84406305325125486048e3)
+    far = 1.0 - 2.0 / (exp(y + y) + 1.0)
+    return np.copysign(p * z * y + y if y < 0.625 else far, x)
 
 
 # ---- erf, erfc: see Note [erf] in polygrad.ops.special ------------------------------------------
@@ -185,6 +216,7 @@ def _define(function: Any, single: Any, double: Any) -> None:
 
 _define(exp, _exp32, _exp64)
 _define(sigmoid, _sigmoid32, _sigmoid64)
+_define(tanh, _tanh32, _tanh64)
 _define(upper, _upper32, _upper64)
 _define(erfc, _erfc32, _erfc64)
 _define(erf, _erf32, _erf64)

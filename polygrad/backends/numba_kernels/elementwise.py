@@ -10,10 +10,12 @@ import numpy as np
 
 from polygrad.backend import Array, Kernel
 from polygrad.backends.numba_kernels.compiled import compiled
-from polygrad.backends.numba_kernels.elementary import erf, erfc, exp, sigmoid
-from polygrad.backends.numba_kernels.threads import shared
+from polygrad.backends.numba_kernels.elementary import erf, erfc, exp, sigmoid, tanh
+from polygrad.threads import shared
 
 __all__ = ["MAKERS"]
+
+SMALL = 1 << 12  # elements
 
 
 def _flat(x: Array) -> Array | None:
@@ -93,6 +95,18 @@ def _sigmoid(x: Array, out: Array, largest: Any) -> None:
 
 
 @compiled
+def _exp(x: Array, out: Array, largest: Any) -> None:
+    for i in range(x.size):
+        out[i] = exp(x[i])
+
+
+@compiled
+def _tanh(x: Array, out: Array, largest: Any) -> None:
+    for i in range(x.size):
+        out[i] = tanh(x[i])
+
+
+@compiled
 def _erf(x: Array, out: Array, largest: Any) -> None:
     for i in range(x.size):
         out[i] = erf(x[i])
@@ -112,11 +126,13 @@ def _dropout(x: Array, kept: Array, out: Array, scale: Any) -> None:
 
 
 # ---- kernels ------------------------------------------------------------------------------------
-def _of_one(loop: Any) -> Callable[[Kernel], Kernel]:
-    """The maker of the kernel of a loop over one array."""
+def _of_one(loop: Any, *, ufunc: bool = False) -> Callable[[Kernel], Kernel]:
+    """The maker of the kernel of a loop over one array; NumPy has a `ufunc`, good for small ones."""
 
     def make(plain: Kernel) -> Kernel:
         def kernel(x: Array) -> Array:
+            if ufunc and x.size < SMALL:
+                return plain(x)
             places = _flat(x)
             if places is None:
                 return plain(x)
@@ -147,5 +163,6 @@ MAKERS: dict[str, Callable[[Kernel], Kernel]] = {
     "gelu_tanh": _of_one(_gelu_tanh), "gelu_tanh_slope": _of_one(_gelu_tanh_slope),
     "silu": _of_one(_silu), "silu_slope": _of_one(_silu_slope),
     "sigmoid": _of_one(_sigmoid), "erf": _of_one(_erf), "erfc": _of_one(_erfc),
+    "exp": _of_one(_exp, ufunc=True), "tanh": _of_one(_tanh, ufunc=True),
     "dropout": _make_dropout,
 }  # fmt: skip

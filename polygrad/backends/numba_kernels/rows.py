@@ -11,7 +11,7 @@ import numpy as np
 from polygrad.backend import Array, Kernel
 from polygrad.backends.numba_kernels.compiled import compiled
 from polygrad.backends.numba_kernels.elementary import exp
-from polygrad.backends.numba_kernels.threads import shared
+from polygrad.threads import shared
 
 __all__ = ["MAKERS"]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from polygrad.backend import Array, Kernel
 from polygrad.backends.numba_kernels.compiled import compiled
-from polygrad.backends.numba_kernels.threads import shared
+from polygrad.threads import shared
 
 __all__ = ["MAKERS"]
 

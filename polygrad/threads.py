@@ -1,4 +1,4 @@
-"""Large arrays are shared among threads; compiled loops run without the interpreter's lock.
+"""Large arrays are shared among threads: ufuncs and compiled loops let go of the interpreter's lock.
 
 numba has threads of its own, but some of its layers end the process where two threads call at
 once, and others where a process forked after a call: loaders of data do both. A pool of Python's
@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
+from contextvars import ContextVar, copy_context
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["count", "shared"]
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+__all__ = ["COUNT", "WORTH", "count", "in_parts", "shared"]
 
 WORTH = 1 << 16  # elements for each thread
 
 _pool: ThreadPoolExecutor | None = None
+_within: ContextVar[bool] = ContextVar("within a part", default=False)
 
 
 def count() -> int:
@@ -33,6 +38,35 @@ def count() -> int:
 COUNT = count()
 
 
+def in_parts(function: Callable[[int, int], None], n: int, parts: int) -> None:
+    """Call `function(start, stop)` for parts of range(n), each in a thread and in this context.
+
+    There are `parts` of them, or as many as there are threads.
+
+    Within a part there are no parts: threads that wait for threads of the same pool would do so for
+    ever.
+    """
+    parts = min(parts, COUNT)
+    if parts < 2 or _within.get():
+        function(0, n)
+        return
+    pool, bounds = _workers(), [n * i // parts for i in range(parts + 1)]
+    token = _within.set(True)
+    try:
+        started = [
+            pool.submit(copy_context().run, function, *ends) for ends in pairwise(bounds[1:])
+        ]
+        try:
+            function(0, bounds[1])
+        finally:
+            errors = [other.exception() for other in started]  # waits
+    finally:
+        _within.reset(token)
+    for error in errors:
+        if error is not None:
+            raise error
+
+
 def shared(loop: Callable[..., None], arrays: Sequence[Any], *others: Any) -> None:
     """Call `loop(*arrays, *others)`, of large arrays for parts of their first axis.
 
@@ -43,23 +77,15 @@ def shared(loop: Callable[..., None], arrays: Sequence[Any], *others: Any) -> No
     parts = min(COUNT, n, first.size // WORTH)
     if parts < 2:
         loop(*arrays, *others)
-        return
-    pool, bounds = _workers(), [n * i // parts for i in range(parts + 1)]
-    pieces = [
-        [a[bounds[i] : bounds[i + 1]] for a in arrays] for i in range(parts)
-    ]  # fmt: skip
-    started = [pool.submit(loop, *piece, *others) for piece in pieces[1:]]
-    try:
-        loop(*pieces[0], *others)
-    finally:
-        wait(started)
-    for other in started:
-        other.result()
+    else:
+        in_parts(lambda i, j: loop(*[a[i:j] for a in arrays], *others), n, parts)
 
 
 def _workers() -> ThreadPoolExecutor:
     global _pool  # noqa: PLW0603  one pool for a process
     if _pool is None:
+        from concurrent.futures import ThreadPoolExecutor
+
         _pool = ThreadPoolExecutor(max(COUNT - 1, 1), "polygrad")
     return _pool
 
