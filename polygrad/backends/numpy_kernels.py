@@ -148,6 +148,15 @@ def _index_range(x: Array) -> tuple[int, int]:
     return int(x.min()), int(x.max())
 
 
+def _pivot_values(F: Any, v: Array) -> Array:
+    """The first of each column that is large, picked instead of summed over the others' zeros."""
+    if 0 in v.shape:
+        return _forward("pivot_values")(F, v)
+    size = np.abs(v)
+    large = size >= _max(size, -2, True) * 0.6
+    return np.take_along_axis(v, large.argmax(-2)[..., None, :], -2)
+
+
 # ---- order --------------------------------------------------------------------------------------
 def _best_indices(F: Any, x: Array, k: int = 0, largest: bool = True) -> Array:
     """Found without sorting all: what beats the k-th best, and the first of those that equal it."""
@@ -372,6 +381,7 @@ KERNELS: dict[str, Kernel] = {
     "getitem_adjoint": _getitem_adjoint,
     "index_range": _index_range,
     "best_indices": _best_indices,
+    "pivot_values": _pivot_values,
     "running_maximum": lambda x: np.maximum.accumulate(x, -1),
     "running_minimum": lambda x: np.minimum.accumulate(x, -1),
     "running_logsumexp": lambda x: _like(np.logaddexp.accumulate(_wide(x), -1), x),

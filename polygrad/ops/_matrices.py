@@ -28,6 +28,7 @@ import numpy as np
 from polygrad import dtypes
 from polygrad.calls import describe
 from polygrad.errors import ShapeError
+from polygrad.kernels import declare_forward
 from polygrad.ops._axes import as_tensor
 from polygrad.ops._library import library
 from polygrad.ops.elementwise import is_complex
@@ -117,7 +118,7 @@ def hermitian(F: Any, x: Any) -> Any:
 
 def phases(F: Any, v: Any) -> Any:
     """The phase of each column's pivot, of shape (..., 1, n): see Note [Phases]."""
-    pivot = F.xp.sum(v * F.of(v).cast(F.pivots(v)), axis=-2, keepdims=True)
+    pivot = F.pivot_values(v)
     return pivot / F.xp.abs(pivot)
 
 
@@ -163,6 +164,11 @@ def _pivots(F: Any, v: Any) -> Any:
     return big & (place == F.xp.min(place, axis=-2, keepdims=True))
 
 
+def _pivot_values(F: Any, v: Any) -> Any:
+    """The pivot of each column, of shape (..., 1, n)."""
+    return F.xp.sum(v * F.of(v).cast(F.pivots(v)), axis=-2, keepdims=True)
+
+
 def _chop(F: Any, x: Any, gap: Any, scale: Any, size: Any) -> Any:
     """0 where the gap is a rounding error of `scale`, and x one of `size`."""
     eps = epsilon(F.of(x))
@@ -181,6 +187,7 @@ diagonal_adjoint = Primitive(
     forward=_diagonal_adjoint, keywords={"offset": 0, "shape": ()},
 )  # fmt: skip
 on_diagonal = Primitive("on_diagonal", ("x",), {"x": CONSTANT}, forward=_on_diagonal)
+declare_forward("pivot_values", _pivot_values)
 pivots = Primitive("pivots", ("x",), {"x": CONSTANT}, forward=_pivots)
 chop = Primitive(
     "chop", ("x", "gap", "scale", "size"),
