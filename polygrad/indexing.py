@@ -41,6 +41,7 @@ __all__ = [
     "table",
     "upload",
     "within",
+    "window_counts",
 ]
 
 
@@ -180,6 +181,17 @@ def size_of(shape: tuple[int, ...]) -> int:
     for n in shape:
         size *= n
     return size
+
+
+def window_counts(
+    size: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...],
+    padding: tuple[tuple[int, int], ...], dilation: tuple[int, ...],
+) -> tuple[int, ...]:  # fmt: skip
+    """How many windows there are along each axis of `size`, padded by (before, after)."""
+    return tuple(
+        (n + lo + hi - d * (k - 1) - 1) // s + 1
+        for n, k, s, (lo, hi), d in zip(size, kernel, stride, padding, dilation, strict=True)
+    )
 
 
 def on_host(backend: Backend, key: Key) -> Key:

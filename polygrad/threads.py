@@ -67,14 +67,16 @@ def in_parts(function: Callable[[int, int], None], n: int, parts: int) -> None:
             raise error
 
 
-def shared(loop: Callable[..., None], arrays: Sequence[Any], *others: Any) -> None:
+def shared(
+    loop: Callable[..., None], arrays: Sequence[Any], *others: Any, worth: int = WORTH
+) -> None:
     """Call `loop(*arrays, *others)`, of large arrays for parts of their first axis.
 
-    Each part of all `arrays` goes to a thread; `others` go to all.
+    Each part of all `arrays` goes to a thread, of `worth` elements at least; `others` go to all.
     """
     first = arrays[0]
     n = first.shape[0]
-    parts = min(COUNT, n, first.size // WORTH)
+    parts = min(COUNT, n, first.size // worth)
     if parts < 2:
         loop(*arrays, *others)
     else:

@@ -179,21 +179,57 @@ def test_statistics_of_long_rows_keep_their_digits():
     ((2, 2), (1, 1), ((0, 0), (0, 0)), (2, 2)),
 ])
 @pytest.mark.parametrize("swapped", [False, True])
+@np.errstate(invalid="ignore")
 def test_adjoint_of_max_pooling(geometry, dtype, swapped):
     plain, fast, left = pair("place_in_windows", dtype)
     pool = FORWARDS["max_pool"]
     F = find_kernels("cpu", dtype)
-    x = np.random.default_rng(0).normal(size=(2, 3, 6, 8)).astype(dtype)
+    for size in ((6, 8), (7, 9)):
+        x = np.random.default_rng(0).normal(size=(2, 3, *size)).astype(dtype)
+        if swapped:
+            x = np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1)
+        out, places = pool(F, x, geometry)
+        g = np.cos(out)
+        g[0, 0, 0] = [np.inf, np.nan, -np.inf, 0][: g.shape[-1]] + [1.0] * (g.shape[-1] - 4)
+        # In its order of memory, in another, and with gaps.
+        padded = np.pad(g, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        for cotangent in (g, np.asfortranarray(g), padded[..., 1:-1, 1:-1]):
+            agree(
+                fast(cotangent, places, size=size, geometry=geometry),
+                plain(cotangent, places, size=size, geometry=geometry), dtype,
+            )
+    assert not left
+
+
+POOLED = {
+    "random": lambda rng: rng.normal(size=(2, 3, 6, 8)),
+    "odd sizes": lambda rng: rng.normal(size=(2, 3, 7, 9)),
+    "ties": lambda rng: rng.integers(0, 3, size=(2, 3, 6, 8)),
+    "infinite": lambda rng: rng.choice([-np.inf, np.inf, 0.0, 1.0], size=(2, 3, 6, 8)),
+    "no numbers": lambda rng: rng.choice([np.nan, np.inf, 0.0, 1.0], size=(2, 3, 6, 8)),
+    "no rows": lambda rng: rng.normal(size=(2, 0, 6, 8)),
+    "one image": lambda rng: rng.normal(size=(1, 6, 8)),
+}
+
+
+@pytest.mark.parametrize("dtype", numba_kernels.DTYPES)
+@pytest.mark.parametrize("name", POOLED)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_max_pooling(name, dtype, swapped):
+    plain, fast, left = pair("max_pool", dtype)
+    geometry = ((2, 2), (2, 2), ((0, 0), (0, 0)), (1, 1))
+    x = POOLED[name](np.random.default_rng(0)).astype(dtype)
     if swapped:
         x = np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1)
-    out, places = pool(F, x, geometry)
-    g = np.cos(out)
-    size = x.shape[2:]
-    agree(
-        fast(g, places, size=size, geometry=geometry),
-        plain(g, places, size=size, geometry=geometry), dtype,
-    )
-    assert not left
+    got, expected = fast(x, geometry=geometry), plain(x, geometry=geometry)
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert a.dtype == b.dtype
+        assert a.strides == b.strides
+    assert bool(left) == (name in ("no numbers", "no rows"))
+    left.clear()
+    fast(x, geometry=((3, 2), (2, 2), ((0, 0), (0, 0)), (1, 1)))
+    assert left
 
 
 SGD = {"momentum": 0.9, "dampening": 0.1, "weight_decay": 0.01, "nesterov": False,

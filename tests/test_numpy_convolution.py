@@ -11,6 +11,7 @@ from polygrad.backends import numpy_convolution
 from polygrad.backends.numpy_convolution import CONVOLUTIONS
 from polygrad.kernels import FORWARDS, bind
 from polygrad.ops import load_all
+from polygrad.ops._windows import Geometry
 from polygrad.registry import find_kernels
 from polygrad.testing import assert_close
 
@@ -52,9 +53,21 @@ def calls(axes, dtype):
         given = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
         yield "convolution", (x, w, b), given
         yield "convolution", (np.asfortranarray(x), w, None), given
+        geometry = Geometry(kernel, stride, padding, dilation)
+        yield "window_columns", (x.swapaxes(0, 1),), {"geometry": geometry}
         for cotangent in (g, np.ascontiguousarray(g)):
             yield "convolution_adjoint_x", (cotangent, w), {"size": size, **given}
             yield "convolution_adjoint_w", (cotangent, x), {"kernel": kernel, **given}
+    for kernel, dilation in (((3, 3, 3), 1), ((3, 1, 5), 2), ((2, 4, 2), 3), ((9, 9, 1), 2)):
+        kernel, one = kernel[:axes], (1,) * axes  # windows that keep the size, some mostly beyond
+        reach = [dilation * (k - 1) for k in kernel]
+        pads = tuple((n - n // 3, n // 3) for n in reach)
+        geometry = Geometry(kernel, one, pads, (dilation,) * axes)
+        x = f(3, 2, *size)
+        for a in (x, np.asfortranarray(x), np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1)):
+            yield "window_columns", (a,), {"geometry": geometry}
+    moved = Geometry((3, 1, 1)[:axes], (1,) * axes, ((1, 1), (1, -1), (0, 0))[:axes], (1,) * axes)
+    yield "window_columns", (f(2, 3, *size),), {"geometry": moved}
 
 
 @pytest.mark.parametrize("piece", [1, 2000, 1 << 30])

@@ -148,6 +148,8 @@ def arithmetic(dtype):
     yield "clip", (odd, None, 1.0), {}
     yield "clip", (odd, 0, None), {}
     yield "clip", (x, x * 0, np.asarray(number(-1))), {}
+    for matrix in (x, m, m.T, m[:0], np.stack([x, x[::-1] * 0.8])):
+        yield "pivot_values", (matrix,), {}
     for name in ("strong_multiply", "strong_divide"):
         for a, b in (
             (odd, other), (odd[:, None], other), (x, x + 1), (one, one), (one * 0, one * 0),

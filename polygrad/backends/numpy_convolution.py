@@ -9,6 +9,12 @@ through in pieces, each with columns of at most PIECE bytes. The bound is a comp
 shows in the peak of small networks' memory. Each piece is a product of its own, for which the
 threads of OpenBLAS meet, and where another process has one of the cores they wait for each other.
 
+Note [Windows in one run]
+-------------------------
+Where windows keep the size and are one step apart, all that a place in the kernel has of an image
+is the image, shifted: one run in memory instead of a short one for each row. What the shift brings
+from beyond the end of an axis is then set to zero.
+
 Note [Rows in one run]
 ----------------------
 The adjoint for x adds the columns to where they were taken from, for each place in the kernel: rows
@@ -22,12 +28,14 @@ its product with these zeros would be NaN.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from polygrad.backend import Array, Kernel
+from polygrad.indexing import window_counts
 from polygrad.kernels import FORWARDS
 
 __all__ = ["CONVOLUTIONS"]
@@ -56,17 +64,42 @@ def _pieces(batch: int, channels: int, kernel: Shape, windows: Shape, itemsize: 
     return [slice(start, start + length) for start in range(0, batch, length)]
 
 
+def _window_columns(F: Any, x: Array, geometry: Any) -> Array:
+    """Of windows that keep the size: see Note [Windows in one run]."""
+    (kernel, stride, padding, dilation), size = geometry, x.shape[2:]
+    same = all(s == 1 for s in stride) and window_counts(size, *geometry) == size
+    if not same or math.prod(kernel) == 1 or not x.size:
+        return _forward("window_columns")(F, x, geometry)
+    channels, batch = x.shape[:2]
+    n = math.prod(size)
+    if not x[0, 0].flags.c_contiguous:
+        x = np.ascontiguousarray(x)
+    flat = x.reshape(channels, batch, n)
+    out = np.empty((channels, math.prod(kernel), batch, *size), x.dtype)
+    runs = out.reshape(channels, -1, batch, n)
+    steps = [math.prod(size[axis + 1 :]) for axis in range(len(size))]
+    for k, place in enumerate(np.ndindex(*kernel)):
+        by = [i * d - lo for i, d, (lo, _) in zip(place, dilation, padding, strict=True)]
+        shift = sum(map(operator.mul, by, steps))
+        low, high = max(0, -shift), min(n, n - shift)
+        if low < high:
+            runs[:, k, :, low:high] = flat[:, :, low + shift : high + shift]
+        for axis, offset in enumerate(by):
+            if offset:
+                start = 0 if offset < 0 else max(0, size[axis] - offset)
+                beyond = slice(start, -offset if offset < 0 else None)
+                out[(slice(None), k, *(slice(None),) * (axis + 1), beyond)] = 0
+    return out
+
+
 def _convolution(
     F: Any, x: Array, w: Array, b: Array | None, stride: Shape, padding: Pads, dilation: Shape,
     groups: int,
 ) -> Array:  # fmt: skip
     """What the forward makes of each piece, channels first in memory as there."""
     plain = _forward("convolution")
-    kernel, size = w.shape[2:], x.shape[2:]
-    windows = tuple(
-        (n + lo + hi - d * (k - 1) - 1) // s + 1
-        for n, k, s, (lo, hi), d in zip(size, kernel, stride, padding, dilation, strict=True)
-    )
+    kernel = w.shape[2:]
+    windows = window_counts(x.shape[2:], kernel, stride, padding, dilation)
     pieces = _pieces(len(x), x.shape[1], kernel, windows, x.itemsize)
     if not pieces:
         return plain(F, x, w, b, stride, padding, dilation, groups)
@@ -146,6 +179,7 @@ def _add_runs(total: Array, parts: Array, starts: list[int], run: int) -> None:
 
 
 CONVOLUTIONS: dict[str, Callable[..., Array]] = {
+    "window_columns": _window_columns,
     "convolution": _convolution,
     "convolution_adjoint_x": _adjoint_x,
     "convolution_adjoint_w": _adjoint_w,

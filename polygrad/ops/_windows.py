@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from polygrad.calls import describe
 from polygrad.errors import InvalidArgumentError, InvalidTypeError, ShapeError
-from polygrad.indexing import size_of
+from polygrad.indexing import size_of, window_counts
 from polygrad.kernels import declare_forward
 
 __all__ = [
@@ -42,10 +42,7 @@ class Geometry(NamedTuple):
 
     def windows(self, size: Shape) -> Shape:
         """How many windows there are along each axis."""
-        return tuple(
-            (n + lo + hi - d * (k - 1) - 1) // s + 1
-            for n, k, s, (lo, hi), d in zip(size, *self, strict=True)
-        )
+        return window_counts(size, *self)
 
     def padded(self, size: Shape) -> Shape:
         """The lengths of the padded axes."""

@@ -41,7 +41,7 @@ TABLE: dict[str, tuple[str, ...]] = {
         "softmax", "log_softmax", "softmax_adjoint", "log_softmax_adjoint", "attention_weights",
         "standardize", "standardize_adjoint", "root_mean_standardize", "root_mean_adjoint",
     ),
-    "windows": ("place_in_windows",),
+    "windows": ("max_pool", "place_in_windows"),
     "updates": ("sgd_step_", "adam_step_"),
 }  # fmt: skip
 
