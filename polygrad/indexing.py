@@ -40,8 +40,8 @@ __all__ = [
     "size_of",
     "table",
     "upload",
-    "within",
     "window_counts",
+    "within",
 ]
 
 

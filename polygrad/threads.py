@@ -1,4 +1,4 @@
-"""Large arrays are shared among threads: ufuncs and compiled loops let go of the interpreter's lock.
+"""Large arrays are shared among threads: loops over them let go of the interpreter's lock.
 
 numba has threads of its own, but some of its layers end the process where two threads call at
 once, and others where a process forked after a call: loaders of data do both. A pool of Python's
@@ -54,7 +54,7 @@ def in_parts(function: Callable[[int, int], None], n: int, parts: int) -> None:
     token = _within.set(True)
     try:
         started = [
-            pool.submit(copy_context().run, function, *ends) for ends in pairwise(bounds[1:])
+            pool.submit(copy_context().run, function, i, j) for i, j in pairwise(bounds[1:])
         ]
         try:
             function(0, bounds[1])
@@ -86,7 +86,7 @@ def shared(
 def _workers() -> ThreadPoolExecutor:
     global _pool  # noqa: PLW0603  one pool for a process
     if _pool is None:
-        from concurrent.futures import ThreadPoolExecutor
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  large arrays only
 
         _pool = ThreadPoolExecutor(max(COUNT - 1, 1), "polygrad")
     return _pool

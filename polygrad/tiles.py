@@ -121,12 +121,13 @@ class Run:
         ):
             return False
         saved: list[Any] = list(node.saved)
-        arrays = []
-        for i, value in enumerate(saved):
-            if type(value) is self.kernels.array_type and value.ndim:
-                if value.shape != shape or not value.flags.c_contiguous:
+        arrays: list[tuple[int, Operand]] = []
+        array_type: Any = self.kernels.array_type
+        for i, a in enumerate(node.saved):
+            if type(a) is array_type and a.ndim:
+                if a.shape != shape or not a.flags.c_contiguous:
                     return False
-                arrays.append((i, self.operands.setdefault(id(value), Operand(value))))
+                arrays.append((i, self.operands.setdefault(id(a), Operand(a))))
                 saved[i] = None
         wanted = [
             (rule, edge)
@@ -147,7 +148,7 @@ class Run:
             for member in self.members:
                 member.node.saved = None
         before = set(self.arrived)
-        self._allot(inside, state)
+        self._allot(inside)
         size = math.prod(self.shape)
         in_parts(self._tiles, size, size // TILE)
         for edge, out in self.leaving.items():
@@ -158,7 +159,7 @@ class Run:
             else:
                 state.add_zero(edge)
 
-    def _allot(self, inside: set[Node], state: Sweep) -> None:
+    def _allot(self, inside: set[Node]) -> None:
         """Memory for what leaves the run: that of values nobody else holds, or new."""
         kernels = self.kernels
         dtype, unshared = kernels.native_dtype, kernels.backend.unshared

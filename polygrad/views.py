@@ -27,8 +27,8 @@ import numpy as np
 from polygrad import dtypes
 from polygrad.calls import record
 from polygrad.config import grad_mode
-from polygrad.fitting import unbroadcast
 from polygrad.errors import ShapeError
+from polygrad.fitting import unbroadcast
 from polygrad.indexing import Key, is_basic
 from polygrad.keys import read_key
 from polygrad.primitive import Primitive

@@ -58,8 +58,9 @@ def calls(axes, dtype):
         for cotangent in (g, np.ascontiguousarray(g)):
             yield "convolution_adjoint_x", (cotangent, w), {"size": size, **given}
             yield "convolution_adjoint_w", (cotangent, x), {"kernel": kernel, **given}
-    for kernel, dilation in (((3, 3, 3), 1), ((3, 1, 5), 2), ((2, 4, 2), 3), ((9, 9, 1), 2)):
-        kernel, one = kernel[:axes], (1,) * axes  # windows that keep the size, some mostly beyond
+    # Windows that keep the size, some of them mostly beyond it.
+    for places, dilation in (((3, 3, 3), 1), ((3, 1, 5), 2), ((2, 4, 2), 3), ((9, 9, 1), 2)):
+        kernel, one = places[:axes], (1,) * axes
         reach = [dilation * (k - 1) for k in kernel]
         pads = tuple((n - n // 3, n // 3) for n in reach)
         geometry = Geometry(kernel, one, pads, (dilation,) * axes)

@@ -127,7 +127,7 @@ def _dropout(x: Array, kept: Array, out: Array, scale: Any) -> None:
 
 # ---- kernels ------------------------------------------------------------------------------------
 def _of_one(loop: Any, *, ufunc: bool = False) -> Callable[[Kernel], Kernel]:
-    """The maker of the kernel of a loop over one array; NumPy has a `ufunc`, good for small ones."""
+    """The maker of the kernel of a loop over one array; small ones are left to a `ufunc`."""
 
     def make(plain: Kernel) -> Kernel:
         def kernel(x: Array) -> Array:

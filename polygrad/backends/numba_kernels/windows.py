@@ -30,7 +30,7 @@ def _pairs(x: Array, out: Array, places: Array, missing: Array) -> None:
             for ox in range(best.size):
                 a, b = above[2 * ox], above[2 * ox + 1]
                 c, d = below[2 * ox], below[2 * ox + 1]
-                m = max(max(a, b), max(c, d))
+                m = max(a, b, c, d)
                 lost |= (a != a) | (b != b) | (c != c) | (d != d)
                 not_a = np.uint8(a != m)
                 not_b = not_a & np.uint8(b != m)
@@ -80,7 +80,7 @@ def _lead(x: Array) -> list[int]:
     return sorted(range(x.ndim - 2), key=lambda i: -x.strides[i])
 
 
-def _planes(x: Array) -> Array | None:
+def _planes(x: Array) -> Any:
     """(planes, rows, columns), in the order of memory; None if there are gaps."""
     if x.ndim < 2 or not x.size:
         return None
@@ -88,7 +88,7 @@ def _planes(x: Array) -> Array | None:
     return x.reshape(-1, *x.shape[-2:]) if x.flags.c_contiguous else None
 
 
-def _like(x: Array, size: tuple[int, int], dtype: Any) -> Array:
+def _like(x: Array, size: tuple[int, ...], dtype: Any) -> Array:
     """An empty array with other last axes; the leading ones in the same order of memory."""
     lead = _lead(x)
     made = np.empty((*(x.shape[i] for i in lead), *size), dtype)
@@ -130,7 +130,7 @@ def _make_place(plain: Kernel) -> Kernel:
         if where is None or at is None or x.shape != places.shape or x.ndim < 3:
             found: Array = plain(x, places, size=size, geometry=geometry)
             return found
-        out, planes = _like(places, size, x.dtype), _planes(x)
+        planes, out = _planes(x), _like(places, size, x.dtype)
         if planes is None or _lead(x) != _lead(places):
             image = _like(places, x.shape[-2:], x.dtype)
             image[...] = x
