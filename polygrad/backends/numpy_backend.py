@@ -22,6 +22,7 @@ from polygrad.backends.bfloat16 import BFLOAT16, narrowing, number_type
 from polygrad.backends.counting import ALONE
 from polygrad.backends.host_memory import keep_freed_memory
 from polygrad.backends.numpy_convolution import CONVOLUTIONS
+from polygrad.backends.numpy_factorizations import FACTORIZATIONS
 from polygrad.backends.numpy_kernels import KERNELS
 from polygrad.backends.numpy_pieces import PIECEWISE, in_pieces
 from polygrad.backends.numpy_recurrence import CELLS
@@ -30,6 +31,7 @@ from polygrad.backends.numpy_updates import UPDATES
 from polygrad.device import Device
 
 CPU = Device("cpu")
+_TABLE = KERNELS | CONVOLUTIONS | CELLS | FACTORIZATIONS | TRANSFORMS | UPDATES
 
 
 class NumpyBackend(Backend):
@@ -50,7 +52,7 @@ class NumpyBackend(Backend):
     def __init__(self) -> None:
         super().__init__()
         keep_freed_memory()
-        for name, function in (KERNELS | CONVOLUTIONS | CELLS | TRANSFORMS | UPDATES).items():
+        for name, function in _TABLE.items():
             self.kernel(name)(function)
         self.kernel("nextafter", dtype="float16")(half_nextafter)
         if type(self) is NumpyBackend and numba_kernels.wanted():

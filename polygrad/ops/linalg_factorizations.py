@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from polygrad.errors import InvalidArgumentError
 from polygrad.families import Chapter
+from polygrad.kernels import declare_forward
 from polygrad.ops._library import library
 from polygrad.ops._matrices import (
     Factorization,
@@ -104,10 +105,13 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     return adjoint.call(lower) if upper else lower  # type: ignore[no-any-return]
 
 
+declare_forward("library_qr", lambda F, x, mode: library(F).qr(x, mode=mode))
+
+
 # ---- QR -----------------------------------------------------------------------------------------
 def _qr_forward(F: Any, x: Any, mode: str = "reduced") -> Any:
     """The diagonal of R is made positive: the factors of a matrix of full rank are unique."""
-    q, r = library(F).qr(x, mode=mode)
+    q, r = F.library_qr(x, mode=mode)
     k = min(x.shape[-2:])
     d = F.coerce(library(F).diagonal(r))
     turn = F.xp.sign(d) + F.of(d).cast(d == 0)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from polygrad import dtypes
 from polygrad.families import Chapter
+from polygrad.kernels import declare_forward
 from polygrad.ops._library import library
 from polygrad.ops._matrices import (
     Factorization,
@@ -274,8 +275,13 @@ def eigvals(x: Any, /) -> Tensor:
 
 
 # ---- singular values ----------------------------------------------------------------------------
+declare_forward(
+    "library_svd", lambda F, x, full_matrices: library(F).svd(x, full_matrices=full_matrices)
+)
+
+
 def _svd_forward(F: Any, x: Any, full_matrices: bool = True) -> Any:
-    u, s, vh = library(F).svd(x, full_matrices=full_matrices)
+    u, s, vh = F.library_svd(x, full_matrices=full_matrices)
     k = s.shape[-1]
     turn = phases(F, u)
     parts = [vh[..., :k, :] * turn[..., :k].mT]
