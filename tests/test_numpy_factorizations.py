@@ -67,8 +67,7 @@ def test_single_precision_alone_is_scipys(name, monkeypatch):
 
 def test_what_is_no_matrix_of_numbers_is_numpys_to_refuse():
     x = matrix("float32", (80, 60))
-    for value in (np.nan, np.inf):
-        x[3, 3] = value
-        with pytest.raises(LinearAlgebraError, match="converge"):
-            pg.linalg.svd(pg.asarray(x))
+    x[3, 3] = np.nan
+    with pytest.raises(LinearAlgebraError, match="converge"):
+        pg.linalg.svd(pg.asarray(x))
     assert np.isnan(pg.linalg.qr(pg.asarray(x))[1].numpy()).any()

@@ -55,8 +55,9 @@ class NumpyBackend(Backend):
         for name, function in _TABLE.items():
             self.kernel(name)(function)
         self.kernel("nextafter", dtype="float16")(half_nextafter)
+        self.compiled: frozenset[tuple[str, str]] = frozenset()  # (operation, dtype)
         if type(self) is NumpyBackend and numba_kernels.wanted():
-            numba_kernels.register(self)
+            self.compiled = numba_kernels.register(self)
 
     @property
     def array_types(self) -> tuple[type, ...]:
@@ -120,7 +121,9 @@ class NumpyBackend(Backend):
         native = kernels.native_dtype
         if native.name == BFLOAT16:
             return narrowing(kernel, native)
-        return in_pieces(kernel) if name in PIECEWISE else kernel
+        if name in PIECEWISE and (name, native.name) not in self.compiled:
+            return in_pieces(kernel)
+        return kernel
 
     def copy(self, array: Array) -> Array:
         """A C-ordered copy."""

@@ -33,11 +33,11 @@ def _scipy(x: Array) -> Any:
     return scipy.linalg
 
 
-def _svd(x: Array, full_matrices: bool = True) -> tuple[Array, ...]:
+def _svd(x: Array, full_matrices: bool = True) -> Any:
     linalg = _scipy(x)
     if linalg is not None:
         try:
-            made: tuple[Array, ...] = linalg.svd(x, full_matrices=full_matrices, check_finite=False)
+            made = linalg.svd(x, full_matrices=full_matrices, check_finite=False)
         except (ValueError, np.linalg.LinAlgError):
             pass
         else:
@@ -46,12 +46,11 @@ def _svd(x: Array, full_matrices: bool = True) -> tuple[Array, ...]:
     return np.linalg.svd(x, full_matrices=full_matrices)
 
 
-def _qr(x: Array, mode: str = "reduced") -> tuple[Array, ...]:
+def _qr(x: Array, mode: Any = "reduced") -> Any:
     linalg = _scipy(x)
     if linalg is None:
         return np.linalg.qr(x, mode=mode)
-    made: tuple[Array, ...] = linalg.qr(x, mode=_MODES[mode], check_finite=False)
-    return made
+    return linalg.qr(x, mode=_MODES[mode], check_finite=False)
 
 
 FACTORIZATIONS: dict[str, Callable[..., Any]] = {"library_svd": _svd, "library_qr": _qr}

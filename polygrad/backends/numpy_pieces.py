@@ -24,58 +24,44 @@ __all__ = ["PIECEWISE", "in_pieces"]
 LARGE = 1 << 18  # elements
 PIECE = 1 << 17
 
-PIECEWISE = frozenset((
+PIECEWISE = frozenset((  # with a result of the dtype of their operand
     "exp", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan",
     "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
     "sigmoid", "silu", "silu_slope", "gelu", "gelu_slope", "gelu_tanh", "gelu_tanh_slope",
-    "softplus", "logsigmoid", "mish", "softsign", "hardswish", "tanhshrink", "elu", "leaky_relu",
-    "erf", "erfc", "tanh_adjoint",
+    "softplus", "logsigmoid", "mish", "softsign", "tanhshrink", "elu", "erf", "erfc",
 ))  # fmt: skip
 
 
 def in_pieces(kernel: Kernel) -> Kernel:
-    """`kernel`, a function of each element of its first argument, for large arrays in pieces."""
+    """`kernel`, a function of each element of one array, for large arrays in pieces."""
     pieces = _of_ufunc if isinstance(kernel, np.ufunc) else _of_formula
 
     @functools.wraps(kernel, updated=())
-    def inner(x: Array, *others: Any, **keywords: Any) -> Array:
-        if x.size < LARGE:
-            return kernel(x, *others, **keywords)
-        arguments = (x, *others)
-        sliced = [type(a) is np.ndarray and a.ndim > 0 for a in arguments]
-        for a, array in zip(arguments, sliced, strict=True):
-            if array and not (a.shape == x.shape and a.flags.c_contiguous):
-                return kernel(*arguments, **keywords)
-        flat = [a.reshape(-1) if array else a for a, array in zip(arguments, sliced, strict=True)]
-
-        def part(start: int, stop: int) -> list[Any]:
-            return [a[start:stop] if array else a for a, array in zip(flat, sliced, strict=True)]
-
-        return pieces(kernel, part, x, keywords)
+    def inner(x: Array, **keywords: Any) -> Array:
+        if x.size < LARGE or not x.flags.c_contiguous:
+            return kernel(x, **keywords)
+        return pieces(kernel, x, keywords)
 
     return inner
 
 
-def _of_ufunc(kernel: Kernel, part: Any, x: Array, keywords: dict[str, Any]) -> Array:
+def _of_ufunc(kernel: Kernel, x: Array, keywords: dict[str, Any]) -> Array:
     """A piece for each thread, written where it belongs."""
     out = np.empty(x.shape, x.dtype)
-    flat = out.reshape(-1)
-    in_parts(lambda i, j: kernel(*part(i, j), flat[i:j], **keywords), x.size, x.size // PIECE)
+    flat, to = x.reshape(-1), out.reshape(-1)
+    in_parts(lambda i, j: kernel(flat[i:j], to[i:j], **keywords), x.size, x.size // PIECE)
     return out
 
 
-def _of_formula(kernel: Kernel, part: Any, x: Array, keywords: dict[str, Any]) -> Array:
-    """The first piece says what dtype there will be."""
-    size = x.size
-    first = kernel(*part(0, PIECE), **keywords)
-    out = np.empty(x.shape, first.dtype)
-    flat = out.reshape(-1)
-    flat[:PIECE] = first
+def _of_formula(kernel: Kernel, x: Array, keywords: dict[str, Any]) -> Array:
+    """Pieces of one size, which share nothing but where they are written."""
+    out = np.empty(x.shape, x.dtype)
+    flat, to = x.reshape(-1), out.reshape(-1)
 
-    def rest(start: int, stop: int) -> None:
-        for i in range(PIECE + start, PIECE + stop, PIECE):
-            j = min(i + PIECE, PIECE + stop)
-            flat[i:j] = kernel(*part(i, j), **keywords)
+    def part(start: int, stop: int) -> None:
+        for i in range(start, stop, PIECE):
+            j = min(i + PIECE, stop)
+            to[i:j] = kernel(flat[i:j], **keywords)
 
-    in_parts(rest, size - PIECE, size // PIECE - 1)
+    in_parts(part, x.size, x.size // PIECE)
     return out

@@ -53,12 +53,14 @@ def wanted() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
-def register(backend: Backend) -> None:
-    """Register all of them."""
+def register(backend: Backend) -> frozenset[tuple[str, str]]:
+    """Register all of them, and return their operations and dtypes."""
     for module, names in TABLE.items():
         for name in names:
             for dtype in DTYPES:
                 backend.kernel(name, dtype=dtype)(_lazy(module, name))
+    names = [name for names in TABLE.values() for name in names]
+    return frozenset((name, dtype) for name in names for dtype in DTYPES)
 
 
 def _lazy(module: str, name: str) -> Callable[[Kernels], Kernel]:
