@@ -19,6 +19,7 @@ from polygrad.backend import Kernels
 from polygrad.config import grad_mode, no_grad, recorder
 from polygrad.errors import GradientError
 from polygrad.fitting import fit
+from polygrad.pending import LATER, Pending
 from polygrad.tape import IDENTITY, Edge, Node, Packed, Port
 from polygrad.tensor import Tensor, new_tensor, raw, wrap
 from polygrad.tiles import LARGE, gather
@@ -71,7 +72,9 @@ def _prune(order: list[Node], wanted: Iterable[Edge]) -> set[Any]:
 class Sweep:
     """The state of one backward pass; with `create_graph` its cotangents are Tensors."""
 
-    __slots__ = ("captured", "cot", "create_graph", "heap", "keep", "live", "retain", "zeros")
+    __slots__ = (
+        "captured", "cot", "create_graph", "heap", "keep", "live", "pending", "retain", "zeros",
+    )  # fmt: skip
 
     def __init__(self, *, create_graph: bool, retain: bool) -> None:
         self.create_graph, self.retain = create_graph, retain
@@ -80,12 +83,15 @@ class Sweep:
         self.cot: dict[Any, Any] = {}
         self.captured: dict[Any, Any] = {}
         self.zeros: set[Any] = set()
+        self.pending: set[Any] = set()
         self.heap: list[tuple[int, Node]] = []
 
     def add(self, edge: Edge, g: Any) -> None:
         """Accumulate a cotangent; the first one puts the node that it arrives at on the heap."""
         cot = self.cot
         if edge in cot:
+            if type(g) is Pending and type(cot[edge]) is not Pending:
+                g = g.settle()
             cot[edge] = cot[edge] + g
         else:
             cot[edge] = g
@@ -239,13 +245,19 @@ class Sweep:
         """What rules run on when cotangents are Tensors."""
         return n.primitive.tensor_namespace  # type: ignore[attr-defined]
 
-    def joint(self, n: Node, g: Any, F: Any, saved: Any, wanted: Sequence[bool]) -> Any:
+    def joint(self, n: Node, g: Any, F: Any, saved: Any, wanted: list[Any]) -> Any:
         """The cotangents of the inputs of an operation with one rule for all."""
+        if n.primitive.later and n.casts is None and not self.create_graph:
+            for i in n.primitive.later:
+                edge = n.edges[i]
+                if wanted[i] and isinstance(edge, Tensor):
+                    wanted[i] = LATER
+                    self.pending.add(edge)
         return n.primitive.backward(n, g, F, saved, wanted)
 
     def plain(self, g: Any) -> Any:
         """A cotangent as recorders see it."""
-        return g
+        return g.settle() if type(g) is Pending else g
 
     def _rules(self, n: Node, gs: list[Any], watcher: Any) -> None:
         p, F, saved, live, edges = n.primitive, n.kernels, n.saved, self.live, n.edges
@@ -322,6 +334,10 @@ def run(
     try:
         with outputs[0].kernels.backend.quiet():
             state.sweep()
+            for leaf in state.pending:
+                g = state.cot.get(leaf)
+                if type(g) is Pending:
+                    state.cot[leaf] = g.settle()
     finally:
         grad_mode.reset(token)
     if targets is not None:

@@ -111,6 +111,7 @@ class Primitive:
     """
 
     joint = False
+    later: tuple[int, ...] = ()  # inputs that may get a Pending cotangent
     tensor_namespace = TensorOperations()
 
     def __init__(
@@ -292,14 +293,19 @@ class JointPrimitive(Primitive):
 
     For functions of which the cotangents have most of their work in common. The rule may ask for
     `wanted`, a list of bools, and leave out the others; it gets None for an output that was not
-    used. All that it needs is saved, whichever inputs need a gradient.
+    used. All that it needs is saved, whichever inputs need a gradient. For the inputs named in
+    `later`, `wanted` may have LATER: see Note [Pending products].
     """
 
     joint = True
     materialize = False
 
-    def __init__(self, name: str, inputs: Sequence[str], rule: Rule, **options: Any) -> None:
+    def __init__(
+        self, name: str, inputs: Sequence[str], rule: Rule, *, later: Sequence[str] = (),
+        **options: Any,
+    ) -> None:  # fmt: skip
         super().__init__(name, inputs, dict.fromkeys(inputs, rule), **options)
+        self.later = tuple(map(self.inputs.index, later))
 
     def legal_names(self) -> set[str]:
         """What the rule's parameters may be called."""

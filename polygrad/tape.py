@@ -34,6 +34,7 @@ class Differentiable(Protocol):
     name: str
     outputs: int
     joint: bool
+    later: tuple[int, ...]
 
     @property
     def rules(self) -> tuple[Callable[[Any, Any, Any], Any], ...]:

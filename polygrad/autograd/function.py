@@ -105,6 +105,7 @@ class _Application:
     """One application of a Function, in the place of a primitive on its node."""
 
     joint = True
+    later: tuple[int, ...] = ()
     rules: tuple[Any, ...] = ()
     tensor_namespace = None
 

@@ -87,7 +87,7 @@ class BatchedSweep(Sweep):
         """All rows, for who looks for a NaN."""
         return tensor(g)
 
-    def joint(self, node: Node, g: Any, F: Any, saved: Any, wanted: Sequence[bool]) -> Any:
+    def joint(self, node: Node, g: Any, F: Any, saved: Any, wanted: list[Any]) -> Any:
         """Primitives have rules; functions of the user see one row after the other."""
         if isinstance(node.primitive, Primitive):
             return super().joint(node, g, F, saved, wanted)

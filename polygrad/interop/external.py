@@ -44,6 +44,7 @@ class External:
     """What `pg.external` makes: callable like the function, on Tensors."""
 
     joint = True
+    later: tuple[int, ...] = ()
     outputs = 0
     rules: tuple[Any, ...] = ()
     tensor_namespace = None

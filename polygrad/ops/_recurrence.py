@@ -40,6 +40,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from polygrad.ops.linear_algebra import linear_bias, linear_weight, linear_x
+from polygrad.pending import LATER, Pending
 from polygrad.primitive import Composite, JointPrimitive, Primitive
 
 __all__ = ["BLOCKS", "RUNS", "STEPS", "sections"]
@@ -212,6 +213,13 @@ def _step(kind: _Kind) -> Callable[..., Any]:
     return step
 
 
+def _weight(F: Any, g: Any, x: Any, wanted: Any) -> Any:
+    """The cotangent of a weight, if there is time until the end of the sweep a pending one."""
+    if wanted is LATER and len(x.shape) == 2 and g.dtype is F.native_dtype:
+        return Pending(linear_weight, F, g, x)
+    return linear_weight(g, F, x) if wanted else None
+
+
 def _step_rule(kind: _Kind) -> Callable[..., Any]:
     def rule(
         g: Any, F: Any, x: Any, h: Any, c: Any, w_ih: Any, w_hh: Any, out: Any,
@@ -227,8 +235,8 @@ def _step_rule(kind: _Kind) -> Callable[..., Any]:
             linear_x(gx, F, x.shape, w_ih) if wanted[0] else None,
             _plus(gh, linear_x(gy, F, h.shape, w_hh)) if wanted[1] else None,
             gc,
-            linear_weight(gx, F, x) if wanted[3] else None,
-            linear_weight(gy, F, h) if wanted[4] else None,
+            _weight(F, gx, x, wanted[3]),
+            _weight(F, gy, h, wanted[4]),
             b_ih,
             b_hh,
         )
@@ -370,7 +378,7 @@ _KINDS = {
 STEPS = {
     name: JointPrimitive(
         f"{name}_cell", ("x", "h", "c", "w_ih", "w_hh", "b_ih", "b_hh"), _step_rule(kind),
-        forward=_step(kind), outputs=kind.results, floating=True,
+        forward=_step(kind), outputs=kind.results, floating=True, later=("w_ih", "w_hh"),
     )
     for name, kind in _KINDS.items()
 }  # fmt: skip

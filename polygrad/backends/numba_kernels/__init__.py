@@ -59,8 +59,8 @@ def register(backend: Backend) -> frozenset[tuple[str, str]]:
         for name in names:
             for dtype in DTYPES:
                 backend.kernel(name, dtype=dtype)(_lazy(module, name))
-    names = [name for names in TABLE.values() for name in names]
-    return frozenset((name, dtype) for name in names for dtype in DTYPES)
+    every = [name for names in TABLE.values() for name in names]
+    return frozenset((name, dtype) for name in every for dtype in DTYPES)
 
 
 def _lazy(module: str, name: str) -> Callable[[Kernels], Kernel]:
