@@ -121,7 +121,9 @@ class Sweep:
                 n = heappop(heap)[1]
                 F = n.kernels
                 saved = n.saved
-                if special or n.extra is not None or type(saved) is not tuple or n in keep:
+                if special or n.extra is not None or type(saved) is not tuple or (
+                    keep and n in keep
+                ):
                     g = r = None  # the last node's cotangents must not outlive it
                     self._general(n)
                     continue

@@ -322,13 +322,15 @@ class Composite(Primitive):
     """A formula in `F` that a backend may replace by one kernel; on Tensors it is recorded as such.
 
     For what only rules use, and few derive again: no rule has to be written for it. An input may
-    be None if the formula knows what that means.
+    be None if the formula knows what that means. On arrays the formula is the `forward`, unless
+    there is another.
     """
 
     def __init__(
-        self, name: str, inputs: Sequence[str], formula: Callable[..., Any], **options: Any
-    ) -> None:
-        super().__init__(name, inputs, {}, forward=formula, **options)
+        self, name: str, inputs: Sequence[str], formula: Callable[..., Any], *,
+        forward: Callable[..., Any] | None = None, **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(name, inputs, {}, forward=forward or formula, **options)
         self.formula = formula
         self.call = functools.partial(formula, self.tensor_namespace)
 

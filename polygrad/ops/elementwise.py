@@ -59,6 +59,11 @@ def _bar(F: Any, y: Any) -> Any:
     return y.conjugate() if isinstance(y, (int, float, complex)) else F.conj(y)
 
 
+def _times_bar(F: Any) -> Callable[[Any, Any], Any]:
+    """x times the conjugate of y, which may be a Python number: of real ones, the product."""
+    return (lambda x, y: x * _bar(F, y)) if F.is_complex else operator.mul
+
+
 def is_complex(F: Any, x: Any) -> bool:
     """Whether a saved value is complex, in either mode of a rule."""
     return bool(x.kernels.is_complex if isinstance(x, Tensor) else F.of(x).is_complex)
@@ -104,6 +109,7 @@ keep = Primitive(  # x where the mask is true, 0 elsewhere
     "keep", ("x", "mask"), {"x": lambda g, F, mask: F.keep(g, mask)}, promotes=("x",),
     forward=lambda F, x, mask: F.xp.where(mask, x, F.of(x).zeros(())),
 )  # fmt: skip
+Composite("times_bar", ("x", "y"), lambda F, x, y: x * _bar(F, y), forward=_times_bar)
 Composite("tanh_adjoint", ("x", "out"), lambda F, x, out: x * F.conj(1 - out * out))
 declare_forward("mask_of", _mask_of)
 indicator = Primitive(  # 1 where x is true, 0 elsewhere, in the dtype of y
@@ -137,7 +143,7 @@ add = binary("add", lambda g: g, lambda g: g, "x + y.",
              forward=operator.add, weak=True, kinds="ifc")
 subtract = binary("subtract", lambda g: g, lambda g: -g, "x - y.",
                   forward=operator.sub, weak=True, kinds="ifc")
-multiply = binary("multiply", lambda g, F, y: g * _bar(F, y), lambda g, F, x: g * _bar(F, x),
+multiply = binary("multiply", lambda g, F, y: F.times_bar(g, y), lambda g, F, x: F.times_bar(g, x),
                   "x * y.", forward=operator.mul, weak=True, kinds="ifc")
 negative = unary("negative", lambda g: -g, "-x.", forward=operator.neg, kinds="ifc")
 positive = unary("positive", lambda g: g, "+x, a copy.", forward=operator.pos, kinds="ifc")
