@@ -41,6 +41,7 @@ class NumpyBackend(Backend):
     device_kinds = ("cpu",)
     capabilities = Capabilities(aliasing=True, survives_fork=True)
     tiled = True
+    compiled: frozenset[tuple[str, str]] = frozenset()  # operations and dtypes that numba serves
     special_install = "pip install 'polygrad[scipy]'"
     known_gaps = (
         KnownGap(
@@ -55,7 +56,6 @@ class NumpyBackend(Backend):
         for name, function in _TABLE.items():
             self.kernel(name)(function)
         self.kernel("nextafter", dtype="float16")(half_nextafter)
-        self.compiled: frozenset[tuple[str, str]] = frozenset()  # (operation, dtype)
         if type(self) is NumpyBackend and numba_kernels.wanted():
             self.compiled = numba_kernels.register(self)
 
