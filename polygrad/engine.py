@@ -132,7 +132,7 @@ class Sweep:
                     self._pass_zeros(n, (n,))
                     continue
                 if g.size >= LARGE and (run := gather(self, n, g)) is not None:
-                    g = None
+                    g = r = None  # so that it may be written to
                     run.sweep(self)
                     run = None
                     continue

@@ -215,6 +215,18 @@ def test_zeros_that_no_rule_needs(small_tiles):
     assert small_tiles
 
 
+def test_a_cotangent_in_fortran_order_is_read_and_not_written_to(small_tiles):
+    w = np.asfortranarray(np.random.default_rng(2).normal(size=(20, 30)))
+    c = np.random.default_rng(3).normal(size=(30, 20))
+
+    def formula(x):
+        z = pg.exp(pg.exp(x * 0.1)) * pg.asarray(w, copy=False)
+        return pg.permute_dims(z, (1, 0)) * pg.asarray(c)
+
+    assert gradients(formula, leaf(shape=(20, 30))) == plain(formula, leaf(shape=(20, 30)))
+    assert small_tiles == [["exp", "exp", "multiply"]]
+
+
 def test_an_error_names_the_operation(small_tiles):
     def rule(g, F, x):
         raise ValueError("no")
