@@ -20,7 +20,7 @@ from polygrad.calls import apply, explain, record
 from polygrad.casting import ACTIVE, POLICY
 from polygrad.config import grad_mode
 from polygrad.registry import backend_of
-from polygrad.tape import Extra, Node, tick
+from polygrad.tape import ALONE, LEFT, RIGHT, Extra, Node, tick
 from polygrad.tensor import Tensor, refresh, wrap
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def {name}(x, /{signature}):
         raise explain(P, (x,), error) from error
 """ + _wrapped("x.tracked", """
         n.edges = (x.node or x,)
-        n.shapes = (a.shape,)
+        n.shapes = alone[a.shape]
         n.saved = {saved_1}
 """)
 
@@ -124,7 +124,7 @@ def {name}({parameters}):
 """ + _wrapped("(rx or ry)", """
         if not ry:
             n.edges = (x.node or x, None)
-            n.shapes = (a.shape, None)
+            n.shapes = left[a.shape]
             n.saved = {saved_1}
         elif rx:
             n.edges = (x.node or x, y.node or y)
@@ -132,7 +132,7 @@ def {name}({parameters}):
             n.saved = {saved_3}
         else:
             n.edges = (None, y.node or y)
-            n.shapes = (None, b.shape)
+            n.shapes = right[b.shape]
             n.saved = {saved_2}
 """)
 
@@ -357,7 +357,7 @@ def make_call(p: Primitive, *, form: str = "function") -> Callable[..., Any]:
         "P": p, "Tensor": Tensor, "Extra": Extra, "Node": Node, "new": object.__new__, "tick": tick,
         "recording": grad_mode.get, "refresh": refresh, "explain": explain, "general": apply,
         "general_operator": _operator_apply, "ACTIVE": ACTIVE, "__name__": "polygrad.straight",
-        "compile_call": compile_call,
+        "compile_call": compile_call, "alone": ALONE, "left": LEFT, "right": RIGHT,
     }  # fmt: skip
     call = FunctionType(_uncompiled.__code__, scope, p.name)
     call.__qualname__ = p.name

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from polygrad.tensor import Tensor
 
 __all__ = [
-    "IDENTITY", "AccumulateGrad", "Differentiable", "Edge", "Extra", "Hook", "Node", "Packed",
-    "Port", "tick",
+    "ALONE", "IDENTITY", "LEFT", "RIGHT", "AccumulateGrad", "Differentiable", "Edge", "Extra",
+    "Hook", "Node", "Packed", "Port", "SharedShapes", "tick",
 ]  # fmt: skip
 
 tick: Callable[[], int] = itertools.count().__next__
@@ -26,6 +26,29 @@ tick: Callable[[], int] = itertools.count().__next__
 def IDENTITY(g: Any, F: Any, saved: Any) -> Any:  # noqa: ARG001, N802  a compiled rule
     """The compiled form of the rule `lambda g: g`; the sweep does not even call it."""
     return g
+
+
+class SharedShapes(dict[tuple[int, ...], tuple[tuple[int, ...] | None, ...]]):
+    """What `shapes` of a node is, by the shape of its one edge: one object for all that are equal.
+
+    With shapes of their own, nodes would have two more tuples each, at which Python's collector
+    looks again and again while a graph grows: half a microsecond for a node in a graph of a
+    million. Shapes are few; if there are many, they are forgotten.
+    """
+
+    def __init__(self, place: int, inputs: int) -> None:
+        super().__init__()
+        self.place, self.inputs = place, inputs
+
+    def __missing__(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
+        """Make one."""
+        if len(self) >= 1024:
+            self.clear()
+        made = self[shape] = tuple(shape if i == self.place else None for i in range(self.inputs))
+        return made
+
+
+ALONE, LEFT, RIGHT = SharedShapes(0, 1), SharedShapes(0, 2), SharedShapes(1, 2)
 
 
 class Differentiable(Protocol):

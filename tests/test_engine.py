@@ -18,7 +18,7 @@ from polygrad.errors import (
     InvalidTypeError,
     ShapeError,
 )
-from polygrad.tape import Node
+from polygrad.tape import LEFT, Node, SharedShapes
 from polygrad.tensor import Tensor
 
 
@@ -411,3 +411,17 @@ def test_moving_stays_on_the_tape():
     (g,) = pg.autograd.grad(pg.sum(x.to("frozen:0") ** 3), [x], create_graph=True)
     (h,) = pg.autograd.grad(pg.sum(g), [x])
     np.testing.assert_array_equal(h.numpy(), [6, 12])
+
+
+def test_nodes_share_what_says_their_shapes():
+    x = pg.ones((2, 3), requires_grad=True)
+    y, z = x * 2.0, (x + 1) * 2.0
+    assert y.grad_fn.shapes == ((2, 3), None)
+    assert y.grad_fn.shapes is z.grad_fn.shapes is LEFT[2, 3]
+
+
+def test_shapes_that_are_too_many_are_forgotten():
+    shapes = SharedShapes(1, 3)
+    for n in range(5000):
+        assert shapes[n, 1] == (None, (n, 1), None)
+    assert len(shapes) <= 1024
