@@ -50,14 +50,17 @@ def in_parts(function: Callable[[int, int], None], n: int, parts: int) -> None:
     if parts < 2 or _within.get():
         function(0, n)
         return
-    pool, bounds = _workers(), [n * i // parts for i in range(parts + 1)]
-    token = _within.set(True)
+    bounds = [n * i // parts for i in range(parts + 1)]
+    token, started, own = _within.set(True), [], [(0, bounds[1])]
     try:
-        started = [
-            pool.submit(copy_context().run, function, i, j) for i, j in pairwise(bounds[1:])
-        ]
+        for i, j in pairwise(bounds[1:]):
+            try:
+                started.append(_workers().submit(copy_context().run, function, i, j))
+            except RuntimeError:  # Python is about to end, and starts no more threads
+                own.append((i, j))
         try:
-            function(0, bounds[1])
+            for i, j in own:
+                function(i, j)
         finally:
             errors = [other.exception() for other in started]  # waits
     finally:

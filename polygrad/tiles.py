@@ -22,6 +22,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from polygrad.fitting import fit
+from polygrad.pending import Pending
 from polygrad.tape import IDENTITY, Node
 from polygrad.threads import in_parts
 
@@ -46,10 +47,19 @@ class Operand:
         self.array = array
         self.flat: Any = None
 
+    def one_number(self) -> bool:
+        """Whether it is a number that is broadcast."""
+        return self.array.size > 1 and not any(self.array.strides)
+
+    def in_order(self, kernels: Kernels) -> None:
+        """What has gaps, or another order, becomes a copy."""
+        if not (self.array.flags.c_contiguous or self.one_number()):
+            self.array = kernels.copy(self.array)
+
     def flatten(self, kernels: Kernels) -> None:
         """One number that is broadcast stays one number in memory."""
         a = self.array
-        if a.size > 1 and not any(a.strides):
+        if self.one_number():
             one = a[(slice(1),) * a.ndim].reshape(1)
             self.flat = kernels.broadcast_to(one, shape=(a.size,))
         else:
@@ -143,7 +153,9 @@ class Run:
         inside = {member.node for member in self.members}
         for edge in [e for member in self.members for _, e in member.wanted]:
             if edge not in inside and edge in cot:
-                self.arrived[edge] = Operand(cot.pop(edge))
+                g = cot.pop(edge)
+                self.arrived[edge] = Operand(g.settle() if type(g) is Pending else g)
+                del g
         if not state.retain:
             for member in self.members:
                 member.node.saved = None
@@ -164,10 +176,9 @@ class Run:
         kernels = self.kernels
         dtype, unshared = kernels.native_dtype, kernels.backend.unshared
         known = [*self.operands.values(), *self.arrived.values()]
-        dead = [
-            o for o in known
-            if o.array.dtype is dtype and o.array.flags.c_contiguous and unshared(o)
-        ]  # fmt: skip
+        for operand in self.arrived.values():
+            operand.in_order(kernels)
+        dead = [o for o in known if o.array.dtype is dtype and unshared(o)]
         for operand in known:
             operand.flatten(kernels)
         for edge in [e for member in self.members for _, e in member.wanted]:
@@ -202,7 +213,7 @@ class Run:
                 before = cot.get(edge)
                 cot[edge] = r if before is None else before + r
         self.reached.update(cot)
-        if len(cot) > 1:  # what one is written to may be what another is a view of
+        if len(self.leaving) > 1:  # what one is written to may be what another is a view of
             cot = {edge: g if g.flags.owndata else g.copy() for edge, g in cot.items()}
         for edge, out in self.leaving.items():
             out.flat[part] = cot.get(edge, 0)
@@ -229,7 +240,7 @@ def gather(state: Sweep, node: Node, g: Any) -> Run | None:
         current = None
         if ahead and (not heap or ahead[0][0] <= heap[0][0]):
             current = heappop(ahead)[1]
-        elif heap and heap[0][1] in cot:
+        elif heap and heap[0][1] in cot and cot[heap[0][1]].shape == run.shape:
             taken.append(heappop(heap))
             current = taken[-1][1]
     if current is not None and taken and taken[-1][1] is current:

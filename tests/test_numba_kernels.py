@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("numba", reason="polygrad[fast] is not installed (2026-11-30: optional)")
 
+import polygrad as pg
 from polygrad import threads
 from polygrad.backends import numba_kernels
 from polygrad.kernels import FORWARDS, bind
@@ -229,7 +230,26 @@ def test_max_pooling(name, dtype, swapped):
     assert bool(left) == (name in ("no numbers", "no rows"))
     left.clear()
     fast(x, geometry=((3, 2), (2, 2), ((0, 0), (0, 0)), (1, 1)))
-    assert left
+    fast(x, geometry=((2, 2), (2, 2), ((0, 1), (0, 0)), (1, 1)))
+    assert len(left) == 2
+
+
+@pytest.mark.parametrize("ceil_mode", [False, True])
+@pytest.mark.parametrize("size", [(3, 3), (4, 5), (5, 4), (7, 8)])
+def test_pooling_up_to_the_last_row(size, ceil_mode):
+    """The padding after an axis is such that windows end with it, whatever the size."""
+    x = np.random.default_rng(0).normal(size=(2, 3, *size)) - 100
+    windows = [-(-n // 2) if ceil_mode else n // 2 for n in size]
+    t = pg.tensor(x, requires_grad=True)
+    out = pg.nn.functional.max_pool2d(t, 2, ceil_mode=ceil_mode)
+    (out * out).sum().backward()
+    expected = np.zeros_like(x)
+    for b, c, i, j in np.ndindex(2, 3, *windows):
+        window = x[b, c, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2]
+        assert out.detach().numpy()[b, c, i, j] == window.max()
+        k = np.unravel_index(window.argmax(), window.shape)
+        expected[b, c, 2 * i + k[0], 2 * j + k[1]] = 2 * window.max()
+    np.testing.assert_array_equal(t.grad.numpy(), expected)
 
 
 SGD = {"momentum": 0.9, "dampening": 0.1, "weight_decay": 0.01, "nesterov": False,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -105,6 +107,25 @@ def test_parts_cover_the_range_once():
             seen = []
             threads.in_parts(lambda i, j, seen=seen: seen.extend(range(i, j)), n, min(n, parts))
             assert sorted(seen) == list(range(n))
+
+
+def test_when_python_ends_there_are_no_threads_to_be_had():
+    code = (
+        "import threading, time, numpy as np, polygrad as pg\n"
+        "from polygrad import threads\n"
+        "threads.COUNT = 3\n"
+        "def work():\n"
+        "    if FIRST: pg.exp(pg.ones(1 << 19))\n"
+        "    time.sleep(0.5)\n"
+        "    x = pg.tensor(np.ones(1 << 21, 'f4'), requires_grad=True)\n"
+        "    pg.sin(pg.exp(x)).sum().backward()\n"
+        "    print(x.grad[0].item() == x.grad[-1].item() != 0)\n"
+        "threading.Thread(target=work).start()\n"
+    )
+    for first in ("False", "True"):
+        done = subprocess.run([sys.executable, "-c", code.replace("FIRST", first)], check=True,
+                              capture_output=True, text=True, timeout=120)  # fmt: skip
+        assert done.stdout == "True\n", done.stderr
 
 
 def test_an_error_waits_for_the_others():

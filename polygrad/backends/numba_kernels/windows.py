@@ -106,14 +106,20 @@ def _windows(geometry: Any) -> tuple[Any, ...] | None:
 
 
 # ---- kernels ------------------------------------------------------------------------------------
-_PAIRS = ((2, 2), (2, 2), (0, 0), (1, 1))  # what most networks pool
 _WORTH = 1 << 19  # elements for each thread: half a nanosecond for each
+
+
+def _pairwise(geometry: Any) -> bool:
+    """Whether windows are of 2 x 2, side by side, and reach beyond no end: what networks pool."""
+    kernel, stride, padding, dilation = map(tuple, geometry)
+    inside = all(lo == 0 and hi <= 0 for lo, hi in padding)
+    return inside and kernel == stride == (2, 2) and dilation == (1, 1)
 
 
 def _make_max_pool(plain: Kernel) -> Kernel:
     def kernel(x: Array, geometry: Any = ()) -> Any:
         planes = _planes(x)
-        if planes is None or _windows(geometry) != _PAIRS or not planes.shape[1] * planes.shape[2]:
+        if planes is None or not _pairwise(geometry):
             return plain(x, geometry=geometry)
         size = window_counts(x.shape[-2:], *geometry)
         out, places = _like(x, size, x.dtype), _like(x, size, np.uint8)
@@ -135,7 +141,7 @@ def _make_place(plain: Kernel) -> Kernel:
             image = _like(places, x.shape[-2:], x.dtype)
             image[...] = x
             planes = _planes(image)
-        if where == _PAIRS and geometry[2] == ((0, 0), (0, 0)):
+        if _pairwise(geometry):
             bits = np.dtype(f"i{x.itemsize}")
             shared(_place_in_pairs, (planes.view(bits), at, _planes(out).view(bits)), worth=_WORTH)
         else:
