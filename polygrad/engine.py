@@ -131,7 +131,7 @@ class Sweep:
                 if g is None:
                     self._pass_zeros(n, (n,))
                     continue
-                if g.size >= LARGE and (run := gather(self, n, g)) is not None:
+                if F.tiled and g.size >= LARGE and (run := gather(self, n, g)) is not None:
                     g = r = None  # so that it may be written to
                     run.sweep(self)
                     run = None

@@ -64,7 +64,8 @@ class Kernels:
 
     __slots__ = (
         "__dict__", "__weakref__", "_siblings", "array_type", "backend", "device", "dtype", "guard",
-        "inexact", "is_complex", "kind", "native_device", "native_dtype", "numeric", "scalar", "xp",
+        "inexact", "is_complex", "kind", "native_device", "native_dtype", "numeric", "scalar",
+        "tiled", "xp",
     )  # fmt: skip
 
     if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class Kernels:
         self.numeric = self.kind >= dtypes.INTEGER
         self.inexact = self.kind >= dtypes.REAL
         self.is_complex = self.kind == dtypes.COMPLEX
+        self.tiled = backend.tiled
         self.guard = backend.guard(device)
         self.scalar = backend.scalar(self)
         self._siblings: dict[Any, Kernels] = {self.native_dtype: self}

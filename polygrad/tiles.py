@@ -224,8 +224,6 @@ def gather(state: Sweep, node: Node, g: Any) -> Run | None:
 
     Its nodes are off the heap then, and their cotangents with the run.
     """
-    if not node.kernels.backend.tiled:
-        return None
     run = Run(g.shape, node.kernels)
     heap, cot = state.heap, state.cot
     ahead: list[tuple[int, Node]] = []  # what the run leads to

@@ -414,7 +414,7 @@ def test_moving_stays_on_the_tape():
 
 
 def test_nodes_share_what_says_their_shapes():
-    x = pg.ones((2, 3), requires_grad=True)
+    x = pg.tensor(np.ones((2, 3)), requires_grad=True)
     y, z = x * 2.0, (x + 1) * 2.0
     assert y.grad_fn.shapes == ((2, 3), None)
     assert y.grad_fn.shapes is z.grad_fn.shapes is LEFT[2, 3]
