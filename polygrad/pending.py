@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LATER", "ROWS", "Pending"]
 
-ROWS = 256
+ROWS = 128
 
 LATER: Any = "later"
 """What a rule finds in `wanted` for an input that may get a Pending cotangent."""
