@@ -44,7 +44,8 @@ class SharedShapes(dict[tuple[int, ...], tuple[tuple[int, ...] | None, ...]]):
         """Make one."""
         if len(self) >= 1024:
             self.clear()
-        made = self[shape] = tuple(shape if i == self.place else None for i in range(self.inputs))
+        own = tuple(shape)  # some libraries have classes of their own for shapes
+        made = self[shape] = tuple(own if i == self.place else None for i in range(self.inputs))
         return made
 
 

@@ -117,7 +117,7 @@ class NumpyBackend(Backend):
         return number_type(kernels)  # type: ignore[no-any-return]
 
     def adapted(self, name: str, kernel: Kernel, kernels: Kernels) -> Kernel:
-        """Beside bfloat16: NumPy, asked for what ml_dtypes does not define, computes in float32."""
+        """Asked for what ml_dtypes does not define, NumPy computes in float32; Note [Pieces]."""
         native = kernels.native_dtype
         if native.name == BFLOAT16:
             return narrowing(kernel, native)
