@@ -103,11 +103,12 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Tensor:
     tensors = _several(arrays, "concat")
     if axis is None:
         tensors, axis = [reshape(t, (-1,)) for t in tensors], 0
-    axis = normalize_axis(axis, tensors[0].ndim, "concat")
-    rests = {(t.ndim, t.shape[:axis], t.shape[axis + 1 :]) for t in tensors}
-    if len(rests) > 1:
+    shapes = [t.shape for t in tensors]
+    axis = normalize_axis(axis, len(shapes[0]), "concat")
+    alike = shapes.count(shapes[0]) == len(shapes)
+    if not alike and len({(len(s), s[:axis], s[axis + 1 :]) for s in shapes}) > 1:
         raise ShapeError(
-            "the shapes do not agree: " + " and ".join(str(t.shape) for t in tensors),
+            "the shapes do not agree: " + " and ".join(map(str, shapes)),
             f"concat, axis {axis}", "all lengths except that along axis must be equal",
         )  # fmt: skip
     return _concat.call(tensors, axis=axis)  # type: ignore[no-any-return]
