@@ -11,7 +11,6 @@ products wait for memory rather than for the processor, and are left alone.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -36,12 +35,12 @@ def in_pieces(kernel: Kernel) -> Kernel:
     """`kernel`, a function of each element of one array, for large arrays in pieces."""
     pieces = _of_ufunc if isinstance(kernel, np.ufunc) else _of_formula
 
-    @functools.wraps(kernel, updated=())
     def inner(x: Array, **keywords: Any) -> Array:
         if x.size < LARGE or not x.flags.c_contiguous:
             return kernel(x, **keywords)
         return pieces(kernel, x, keywords)
 
+    inner.__name__ = inner.__qualname__ = getattr(kernel, "__name__", "kernel")
     return inner
 
 
