@@ -72,9 +72,7 @@ def _prune(order: list[Node], wanted: Iterable[Edge]) -> set[Any]:
 class Sweep:
     """The state of one backward pass; with `create_graph` its cotangents are Tensors."""
 
-    __slots__ = (
-        "captured", "cot", "create_graph", "heap", "keep", "live", "pending", "retain", "zeros",
-    )  # fmt: skip
+    __slots__ = ("captured", "cot", "create_graph", "heap", "keep", "live", "retain", "zeros")
 
     def __init__(self, *, create_graph: bool, retain: bool) -> None:
         self.create_graph, self.retain = create_graph, retain
@@ -83,7 +81,6 @@ class Sweep:
         self.cot: dict[Any, Any] = {}
         self.captured: dict[Any, Any] = {}
         self.zeros: set[Any] = set()
-        self.pending: set[Any] = set()
         self.heap: list[tuple[int, Node]] = []
 
     def add(self, edge: Edge, g: Any) -> None:
@@ -251,10 +248,8 @@ class Sweep:
         """The cotangents of the inputs of an operation with one rule for all."""
         if n.primitive.later and n.casts is None and not self.create_graph:
             for i in n.primitive.later:
-                edge = n.edges[i]
-                if wanted[i] and isinstance(edge, Tensor):
+                if wanted[i] and isinstance(n.edges[i], Tensor):
                     wanted[i] = LATER
-                    self.pending.add(edge)
         return n.primitive.backward(n, g, F, saved, wanted)
 
     def plain(self, g: Any) -> Any:
@@ -336,10 +331,10 @@ def run(
     try:
         with outputs[0].kernels.backend.quiet():
             state.sweep()
-            for leaf in state.pending:
-                g = state.cot.get(leaf)
+            for leaf, g in state.cot.items():
                 if type(g) is Pending:
-                    state.cot[leaf] = g.settle()
+                    with leaf.kernels.explaining(f"the gradient of a weight of shape {g.shape}"):
+                        state.cot[leaf] = g.settle()
     finally:
         grad_mode.reset(token)
     if targets is not None:

@@ -109,9 +109,8 @@ class Run:
         The edges of those to which something else than zeros went.
     """
 
-    def __init__(self, shape: tuple[int, ...], kernels: Kernels) -> None:
-        self.shape, self.kernels = shape, kernels
-        self.at: Node | None = None
+    def __init__(self, first: Node, shape: tuple[int, ...]) -> None:
+        self.shape, self.kernels, self.at = shape, first.kernels, first
         self.members: list[Member] = []
         self.operands: dict[int, Operand] = {}
         self.arrived: dict[Any, Operand] = {}
@@ -151,27 +150,28 @@ class Run:
         """Differentiate all members; add what leaves the run to the cotangents of the sweep."""
         cot = state.cot
         inside = {member.node for member in self.members}
-        for edge in [e for member in self.members for _, e in member.wanted]:
-            if edge not in inside and edge in cot:
+        edges = dict.fromkeys(e for member in self.members for _, e in member.wanted)
+        outside = [edge for edge in edges if edge not in inside]
+        for edge in outside:
+            if edge in cot:
                 g = cot.pop(edge)
                 self.arrived[edge] = Operand(g.settle() if type(g) is Pending else g)
                 del g
         if not state.retain:
             for member in self.members:
                 member.node.saved = None
-        before = set(self.arrived)
-        self._allot(inside)
+        self._allot(outside)
         size = math.prod(self.shape)
         in_parts(self._tiles, size, size // TILE)
         for edge, out in self.leaving.items():
-            if edge in before:
+            if edge in self.arrived:
                 cot[edge] = out.array  # it is on the heap
             elif edge in self.reached:
                 state.add(edge, out.array)
             else:
                 state.add_zero(edge)
 
-    def _allot(self, inside: set[Node]) -> None:
+    def _allot(self, edges: list[Any]) -> None:
         """Memory for what leaves the run: that of values nobody else holds, or new."""
         kernels = self.kernels
         dtype, unshared = kernels.native_dtype, kernels.backend.unshared
@@ -181,12 +181,11 @@ class Run:
         dead = [o for o in known if o.array.dtype is dtype and unshared(o)]
         for operand in known:
             operand.flatten(kernels)
-        for edge in [e for member in self.members for _, e in member.wanted]:
-            if edge not in inside and edge not in self.leaving:
-                if not dead:
-                    dead.append(Operand(kernels.xp.empty(self.shape, dtype=dtype)))
-                    dead[0].flatten(kernels)
-                self.leaving[edge] = dead.pop()
+        for edge in edges:
+            if not dead:
+                dead.append(Operand(kernels.xp.empty(self.shape, dtype=dtype)))
+                dead[0].flatten(kernels)
+            self.leaving[edge] = dead.pop()
 
     def _tiles(self, start: int, stop: int) -> None:
         """Sweep the elements from start to stop, a tile at a time."""
@@ -224,7 +223,7 @@ def gather(state: Sweep, node: Node, g: Any) -> Run | None:
 
     Its nodes are off the heap then, and their cotangents with the run.
     """
-    run = Run(g.shape, node.kernels)
+    run = Run(node, g.shape)
     heap, cot = state.heap, state.cot
     ahead: list[tuple[int, Node]] = []  # what the run leads to
     reached: set[Any] = set()

@@ -7,6 +7,7 @@ import pytest
 
 import polygrad as pg
 from polygrad import pending
+from polygrad.errors import OutOfMemoryError
 from polygrad.nn.functional import gru_cell, lstm_cell, rnn_tanh_cell
 from polygrad.pending import Pending
 
@@ -26,6 +27,11 @@ def made(monkeypatch):
 
     monkeypatch.setattr(Pending, "__init__", init)
     return found
+
+
+def same(got, expected):
+    """Equal but for the order of a sum."""
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14)
 
 
 def problem(kind, *, batched=True, dtype="float64", device="cpu"):
@@ -74,7 +80,7 @@ def test_the_gradients_are_those_of_products_at_once(kind, rows, made, monkeypat
     expected = at_once(lambda: gradients(kind, x, weights))
     assert len(made) == 2 * STEPS
     for a, b in zip(got, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+        same(a, b)
 
 
 def test_what_is_kept_is_bounded(made, monkeypatch):
@@ -114,7 +120,7 @@ def test_a_weight_that_is_used_elsewhere_too(order, made):
     got = run()
     assert made
     for a, b in zip(got, at_once(run), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+        same(a, b)
 
 
 def test_a_weight_that_was_computed_does_not_wait(made):
@@ -142,7 +148,7 @@ def test_gradients_are_added_to_those_there_are(made):
     twice = [w.grad.numpy() for w in weights]
     (last("lstm", x, weights) ** 2).sum().backward()
     for a, b, w in zip(twice, once, weights, strict=True):
-        np.testing.assert_allclose(w.grad.numpy(), a + b, rtol=1e-12, atol=1e-14)
+        same(w.grad.numpy(), a + b)
     assert made
 
 
@@ -156,9 +162,9 @@ def test_grad_and_hooks_and_anomalies_see_arrays(made):
     with pg.autograd.detect_anomaly():
         watched = gradients("lstm", x, weights)
     for a, b, c in zip(found, expected, watched, strict=True):
-        np.testing.assert_allclose(a.numpy(), b, rtol=1e-12, atol=1e-14)
-        np.testing.assert_allclose(c, b, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(seen[0], expected[1], rtol=1e-12, atol=1e-14)
+        same(a.numpy(), b)
+        same(c, b)
+    same(seen[0], expected[1])
     assert made
 
 
@@ -185,7 +191,7 @@ def test_a_state_that_was_overwritten_is_the_one_that_was_used(made):
         h.zero_()
     loss.backward()
     for w, b in zip(weights, expected, strict=True):
-        np.testing.assert_allclose(w.grad.numpy(), b, rtol=1e-12, atol=1e-14)
+        same(w.grad.numpy(), b)
 
 
 def test_single_precision_and_other_devices(made):
@@ -196,3 +202,12 @@ def test_single_precision_and_other_devices(made):
         for a, b in zip(got, gradients("lstm", wide, wide_weights), strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-4, atol=1e-5)
     assert made
+
+
+def test_no_memory_for_the_last_product_is_said_as_such(monkeypatch):
+    def settle(self):
+        raise MemoryError
+
+    monkeypatch.setattr(Pending, "settle", settle)
+    with pytest.raises(OutOfMemoryError, match="the gradient of a weight"):
+        gradients("gru", *problem("gru"))

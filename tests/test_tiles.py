@@ -9,7 +9,7 @@ import pytest
 
 import polygrad as pg
 from polygrad import engine, threads, tiles
-from polygrad.errors import GradientError
+from polygrad.errors import GradientError, OutOfMemoryError
 from polygrad.families import OPERATIONS
 from polygrad.ops import load_all
 from polygrad.primitive import Primitive
@@ -306,6 +306,15 @@ def test_an_error_names_the_operation(small_tiles):
         assert "in the backward of broken_for_a_test" in caught.value.__notes__[0]
     finally:
         del pg.primitive.PRIMITIVES["broken_for_a_test"]
+
+
+def test_no_memory_for_what_leaves_is_said_as_such(small_tiles, monkeypatch):
+    def allot(self, edges):
+        raise MemoryError
+
+    monkeypatch.setattr(tiles.Run, "_allot", allot)
+    with pytest.raises(OutOfMemoryError, match="the backward of exp"):
+        pg.exp(pg.exp(leaf())).sum().backward()
 
 
 def test_memory_at_the_peak_is_not_more(monkeypatch):

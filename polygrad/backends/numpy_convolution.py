@@ -77,7 +77,7 @@ def _window_columns(F: Any, x: Array, geometry: Any) -> Array:
     flat = x.reshape(channels, batch, n)
     out = np.empty((channels, math.prod(kernel), batch, *size), x.dtype)
     runs = out.reshape(channels, -1, batch, n)
-    steps = [math.prod(size[axis + 1 :]) for axis in range(len(size))]
+    steps = _steps(size)
     for k, place in enumerate(np.ndindex(*kernel)):
         by = [i * d - lo for i, d, (lo, _) in zip(place, dilation, padding, strict=True)]
         shift = sum(map(operator.mul, by, steps))
@@ -150,9 +150,14 @@ def _adjoint_x(
     return total.reshape(channels, batch, *padded)[:, :, *inner].swapaxes(0, 1)
 
 
+def _steps(size: Shape) -> list[int]:
+    """How many elements lie from one to the next along each axis, in C order."""
+    return [math.prod(size[axis + 1 :]) for axis in range(len(size))]
+
+
 def _run(windows: Shape, padded: Shape) -> tuple[int, list[int]]:
     """How many elements lie from the first window of a sample to its last, and an axis's step."""
-    steps = [math.prod(padded[axis + 1 :]) for axis in range(len(padded))]
+    steps = _steps(padded)
     return 1 + sum((n - 1) * step for n, step in zip(windows, steps, strict=True)), steps
 
 

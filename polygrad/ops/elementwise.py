@@ -118,7 +118,6 @@ indicator = Primitive(  # 1 where x is true, 0 elsewhere, in the dtype of y
 )  # fmt: skip
 
 
-
 def only(name: str, highest: int, function: Callable[..., Any] | None = None) -> Any:
     """A function of numbers up to a kind; libraries disagree about what others would mean."""
 
